@@ -1,0 +1,37 @@
+# Everything a fresh machine needs is Python 3.11 or newer and make: each target sets up what it uses in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test clean
+
+## demo: lint an example chat service that defeats its prompt cache, then the same service put right
+demo: .venv/core
+	@echo '== examples/chat_service: a service that pays for its prompt again on every call (promptlint check)'
+	@$(BIN)/promptlint check examples/chat_service --exit-zero
+	@echo
+	@echo '== examples/chat_service_fixed: the same service with its constant text in front (promptlint check)'
+	@$(BIN)/promptlint check examples/chat_service_fixed
+
+## test: what continuous integration runs
+test: .venv/dev
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .promptlint_cache build dist
+
+.venv/created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "promptlint needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + "; run make PYTHON=/path/to/python3.11")'
+	@echo 'setting up .venv (once)'
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/core: .venv/created pyproject.toml constraints.txt
+	@$(PIP) --editable .
+	@touch $@
+
+.venv/dev: .venv/created pyproject.toml constraints.txt
+	@$(PIP) --editable '.[dev]'
+	@touch $@ .venv/core
