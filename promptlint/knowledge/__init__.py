@@ -1,0 +1,466 @@
+"""What promptlint knows about libraries: sinks, clients, sources, entries, memoisers and windows, read from TOML rows.
+
+One row is one fact, and nothing in the rows is code. Rows that a user writes under ``[tool.promptlint]`` pass through
+the same loader and the same checks. The header of each file says where its facts come from and as of when.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+
+PARTS = frozenset(
+    ("model", "system", "tools", "messages", "input", "prompt", "config", "body", "requests", "cache")
+    + ("cached-content", "open", "param", "ignore")
+)
+"""What an argument of a request can be; an argument that a row does not name is "param"."""
+
+KINDS = {
+    "time": ("call", "the current time"),
+    "random": ("call", "a random value"),
+    "environment": ("machine", "the environment"),
+    "user": ("user", "text about the user"),
+    "state": ("turn", "retrieved text"),
+    "counter": ("turn", "a counter"),
+    "unordered": ("machine", "an order that is not fixed"),
+}
+"""Kinds of source, each with the axis and the words that hold when a row names none."""
+
+AXES = frozenset(("call", "turn", "conversation", "user", "process", "hash-seed", "machine", "deployment"))
+"""The values of ``promptlint.request.Axis`` (a higher layer; a test compares them)."""
+
+GRAINS = {"microsecond": 1e-6, "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
+"""Granularity of a clock by name, in seconds."""
+
+_HOW = frozenset(("decorator", "base", "function", "register"))
+_QUALIFIED = re.compile(r"(?:\*|[A-Za-z_]\w*)(?:\.[A-Za-z_][\w-]*)*")
+_NO_ROWS = frozenset(("providers.toml",))  # facts about providers, read by promptlint.provider
+
+
+class KnowledgeError(ValueError):
+    """A row that makes no sense; the message names the file, the row and the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkRow:
+    """A call that sends a request, and which of its arguments is which part of the request.
+
+    ``types`` are qualified client classes and ``call`` the attribute path below the client; without types, ``call`` is
+    a qualified function. ``nested`` gives, for an argument that holds a whole object ("config", "body", "requests"),
+    the part of each of its keys. ``positional`` names the arguments by position (the receiver is not counted).
+    ``distinctive``: ``call`` as a suffix of attributes identifies the sink without knowing the receiver; ``requires``:
+    then at least one of these keywords (or ``**kwargs``) must be passed. ``stateful``: the receiver keeps the history
+    itself and only appends to it. ``confidence`` is "high" or "medium".
+    """
+
+    id: str
+    provider: str
+    types: tuple[str, ...]
+    call: str
+    parts: dict[str, str]
+    nested: dict[str, dict[str, str]]
+    positional: tuple[str, ...]
+    requires: tuple[str, ...]
+    distinctive: bool
+    confidence: str
+    stateful: bool
+    because: str
+
+    @property
+    def suffix(self) -> str:
+        """The last attribute name of the call."""
+        return self.call.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRow:
+    """How a program comes by a receiver of sinks.
+
+    ``maker`` is a qualified class or function, or a method below another client's class
+    ("google.genai.Client.chats.create"); it gives a ``type`` that sinks name. ``when`` holds argument values that are
+    needed for that (``boto3.client("bedrock-runtime")``). ``base_url`` names the argument that can point the client at
+    another provider. ``constructor_parts`` and ``nested`` are as in ``SinkRow``: parts of every later request.
+    """
+
+    maker: str
+    type: str
+    provider: str
+    base_url: str | None
+    when: dict[str, str]
+    constructor_parts: dict[str, str]
+    nested: dict[str, dict[str, str]]
+    positional: tuple[str, ...]
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A callable or attribute whose value varies; a name that starts with "*." is a suffix of attributes.
+
+    ``axes`` are ``promptlint.request.Axis`` values. ``grain`` is the granularity in seconds, for clocks.
+    """
+
+    name: str
+    kind: str
+    axes: tuple[str, ...]
+    grain: float | None
+    what: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """Code that the outside calls again and again.
+
+    ``how``: "decorator" (``pattern`` is its qualified name, or "*.suffix" of attributes), "base" (qualified base class,
+    whose ``methods`` are called; none named = all public ones), "function" (the name of a function), or "register" (a
+    call that is handed the function, in the argument ``argument`` or, when empty, in any). ``repeats`` is false for
+    weak evidence: a command line is run again by hand.
+    """
+
+    how: str
+    pattern: str
+    evidence: str
+    repeats: bool
+    methods: tuple[str, ...]
+    argument: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoRow:
+    """A decorator or class that keeps a result; ``keyed``: one per set of arguments, else one per object or process."""
+
+    name: str
+    keyed: bool
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRow:
+    """A call that drops the oldest messages.
+
+    ``messages`` names the argument with the list (empty: the receiver is the history), ``limit`` the one with the size,
+    counted in ``unit`` ("messages" or "tokens"). ``positional`` names the arguments by position.
+    """
+
+    name: str
+    messages: str
+    limit: str
+    unit: str
+    positional: tuple[str, ...]
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """All rows, with the look-ups that the analysis needs."""
+
+    sinks: tuple[SinkRow, ...]
+    clients: dict[str, tuple[ClientRow, ...]]
+    """By maker; several when they differ in ``when``."""
+    sources: dict[str, SourceRow]
+    entries: tuple[EntryRow, ...]
+    memoisers: dict[str, MemoRow]
+    windows: dict[str, WindowRow]
+    sinks_by_suffix: dict[str, tuple[SinkRow, ...]] = field(default_factory=dict)
+    """By the last name of ``call``, most specific ``call`` first."""
+    sink_suffixes: frozenset[str] = frozenset()
+    scan_words: tuple[bytes, ...] = ()
+    """A file without any of these words names no sink of these rows."""
+
+
+def load(extra: Mapping[str, Sequence[Mapping[str, object]]] | None = None) -> Knowledge:
+    """The built-in rows, and those of the user by section ("sink", "client", "source", "entry", "memoiser", "window").
+
+    A row of the user comes before, or replaces, a built-in row of the same name. Raises ``KnowledgeError``.
+    """
+    if not extra:
+        return _builtin()
+    own = _Rows()
+    own.read(dict(extra), "[tool.promptlint]")
+    return _index(own, _builtin_rows())
+
+
+class _Row:
+    """One table of a file, read field by field so that what is left over is a mistake."""
+
+    def __init__(self, table: object, where: str, *names: str) -> None:
+        if not isinstance(table, Mapping):
+            raise KnowledgeError(f"{where}: expected a table, got {table!r}")
+        self._left = dict(table)
+        name = next((self._left[n] for n in names if isinstance(self._left.get(n), str)), None)
+        self.where = f'{where} ("{name}")' if name else where
+
+    def fail(self, name: str, problem: str) -> KnowledgeError:
+        return KnowledgeError(f'{self.where}, field "{name}": {problem}')
+
+    def text(self, name: str, default: str | None = None) -> str:
+        value = self._left.pop(name, default)
+        if value is None:
+            raise self.fail(name, "missing")
+        if not isinstance(value, str) or (not value and default != ""):
+            raise self.fail(name, f"expected text, got {value!r}")
+        return value
+
+    def choice(self, name: str, allowed: Sequence[str], default: str | None = None) -> str:
+        value = self.text(name, default)
+        if value not in allowed:
+            raise self.fail(name, _unknown(value, allowed))
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self._left.pop(name, default)
+        if not isinstance(value, bool):
+            raise self.fail(name, f"expected true or false, got {value!r}")
+        return value
+
+    def texts(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
+        """A list of texts; one text alone stands for a list of one."""
+        value = self._left.pop(name, default)
+        if value is None:
+            raise self.fail(name, "missing")
+        values = [value] if isinstance(value, str) else value
+        if not isinstance(values, list | tuple) or not all(isinstance(v, str) and v for v in values):
+            raise self.fail(name, f"expected a list of names, got {value!r}")
+        return tuple(values)
+
+    def names(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
+        """A list of dotted names."""
+        values = self.texts(name, default)
+        for value in values:
+            if not _QUALIFIED.fullmatch(value):
+                raise self.fail(name, f'"{value}" is no dotted name')
+        return values
+
+    def table(self, name: str) -> dict[str, object]:
+        value = self._left.pop(name, {})
+        if not isinstance(value, Mapping):
+            raise self.fail(name, f"expected a table, got {value!r}")
+        return dict(value)
+
+    def mapping(self, name: str) -> dict[str, str]:
+        table = self.table(name)
+        for key, value in table.items():
+            if not isinstance(value, str):
+                raise self.fail(f"{name}.{key}", f"expected text, got {value!r}")
+        return {key: str(value) for key, value in table.items()}
+
+    def parts(self, name: str, value: object, groups: Mapping[str, object], ignore: Sequence[str]) -> dict[str, str]:
+        """Argument names with their parts: a table, or the name of one of the file's groups."""
+        if isinstance(value, str):
+            if value not in groups:
+                raise self.fail(name, f'no group of parts is called "{value}"')
+            value = groups[value]
+        if not isinstance(value, Mapping):
+            raise self.fail(name, f"expected a table of argument = part, got {value!r}")
+        for key, part in value.items():
+            if part not in PARTS:
+                raise self.fail(f"{name}.{key}", _unknown(part, sorted(PARTS)))
+        return dict.fromkeys(ignore, "ignore") | dict(value)
+
+    def take(self, name: str, default: object) -> object:
+        return self._left.pop(name, default)
+
+    def done(self, known: Sequence[str] = ()) -> None:
+        for name in self._left:
+            raise self.fail(name, "no such field" + _suggestion(name, known))
+
+
+def _unknown(value: object, allowed: Sequence[str]) -> str:
+    return f'"{value}" is none of {", ".join(sorted(allowed))}' + _suggestion(str(value), allowed)
+
+
+def _suggestion(value: str, allowed: Sequence[str]) -> str:
+    near = get_close_matches(value, allowed, 1)
+    return f'; did you mean "{near[0]}"?' if near else ""
+
+
+class _Rows:
+    """The rows of any number of files, in reading order."""
+
+    def __init__(self) -> None:
+        self.sinks: list[SinkRow] = []
+        self.clients: list[ClientRow] = []
+        self.sources: list[SourceRow] = []
+        self.entries: list[EntryRow] = []
+        self.memoisers: list[MemoRow] = []
+        self.windows: list[WindowRow] = []
+
+    def read(self, document: dict[str, object], file: str) -> None:
+        """Adds the rows of one document; ``file`` is how messages and ``because`` call it."""
+        sections: dict[str, Callable[[object, str, _Header], None]] = {
+            "sink": self._sink,
+            "client": self._client,
+            "source": self._source,
+            "entry": self._entry,
+            "memoiser": self._memoiser,
+            "window": self._window,
+        }
+        header = _Header(_Row({k: v for k, v in document.items() if k not in sections}, file), file)
+        for section, read in sections.items():
+            rows = document.get(section, ())
+            if isinstance(rows, str) or not isinstance(rows, Sequence):
+                raise KnowledgeError(f"{file}: {section} must be a list of tables, written [[{section}]]")
+            for number, row in enumerate(rows, 1):
+                read(row, f"{file}, {section} {number}", header)
+
+    def _sink(self, table: object, where: str, header: _Header) -> None:
+        row = _Row(table, where, "call")
+        types = header.expand(row, row.names("types", ()))
+        calls = row.names("call")
+        through = row.names("through", ())
+        provider, positional = row.text("provider", "unknown"), row.texts("positional", ())
+        requires, distinctive = row.texts("requires", ()), row.flag("distinctive")
+        confidence, stateful = row.choice("confidence", ("high", "medium"), "high"), row.flag("stateful")
+        parts, nested = header.parts(row, "parts")
+        row.done(("call", "types", "parts", "nested", "positional", "requires", "provider"))
+        if not set(parts.values()) - {"ignore"} and not nested:
+            raise row.fail("parts", "missing: no argument is part of a request")
+        sink = SinkRow(
+            "", provider, types, "", parts, nested, positional, requires, distinctive, confidence, stateful, ""
+        )
+        for call in calls:
+            label = f"{types[0].rpartition('.')[0]}.{call}" if types else call
+            for path in (call, *_variants(call, through)):
+                self.sinks.append(replace(sink, id=label, call=path, because=f"{header.file}: {call}"))
+
+    def _client(self, table: object, where: str, header: _Header) -> None:
+        row = _Row(table, where, "type", "makers")
+        makers = header.expand(row, row.names("makers"))
+        made, provider = row.text("type", ""), row.text("provider", "unknown")
+        base_url, when, positional = row.text("base_url", "") or None, row.mapping("when"), row.texts("positional", ())
+        parts, nested = header.parts(row, "constructor_parts")
+        row.done(("makers", "type", "provider", "base_url", "when", "constructor_parts", "nested", "positional"))
+        for maker in makers:
+            because = f"{header.file}: {maker}"
+            self.clients.append(
+                ClientRow(maker, made or maker, provider, base_url, when, parts, nested, positional, because)
+            )
+
+    def _source(self, table: object, where: str, header: _Header) -> None:
+        row = _Row(table, where, "name")
+        names, kind = row.names("name"), row.choice("kind", tuple(KINDS))
+        axis, words = KINDS[kind]
+        axes, what = row.texts("axes", (axis,)), row.text("what", words)
+        grain = GRAINS[row.choice("grain", tuple(GRAINS), "second")] if kind == "time" else None
+        row.done(("name", "kind", "axes", "grain", "what"))
+        for value in axes:
+            if value not in AXES:
+                raise row.fail("axes", _unknown(value, tuple(AXES)))
+        self.sources += [SourceRow(n, kind, axes, grain, what, f"{header.file}: {n}") for n in names]
+
+    def _entry(self, table: object, where: str, header: _Header) -> None:
+        row = _Row(table, where, "pattern")
+        how, patterns = row.choice("how", tuple(_HOW), "decorator"), row.names("pattern")
+        evidence, repeats = row.text("evidence"), row.flag("repeats", True)
+        methods, argument = row.texts("methods", ()), row.text("argument", "")
+        row.done(("how", "pattern", "evidence", "repeats", "methods", "argument"))
+        for p in patterns:
+            self.entries.append(EntryRow(how, p, evidence, repeats, methods, argument, f"{header.file}: {p}"))
+
+    def _memoiser(self, table: object, where: str, header: _Header) -> None:
+        row = _Row(table, where, "name")
+        names, keyed = row.names("name"), row.flag("keyed", True)
+        row.done(("name", "keyed"))
+        self.memoisers += [MemoRow(n, keyed, f"{header.file}: {n}") for n in names]
+
+    def _window(self, table: object, where: str, header: _Header) -> None:
+        row = _Row(table, where, "name")
+        names, messages, limit = row.names("name"), row.text("messages", ""), row.text("limit", "")
+        unit, positional = row.choice("unit", ("messages", "tokens"), "messages"), row.texts("positional", ())
+        row.done(("name", "messages", "limit", "unit", "positional"))
+        self.windows += [WindowRow(n, messages, limit, unit, positional, f"{header.file}: {n}") for n in names]
+
+
+class _Header:
+    """The top of a file: groups that its rows share."""
+
+    def __init__(self, row: _Row, file: str) -> None:
+        self.file = file
+        row.texts("package", ())
+        row.text("reference", "")
+        row.text("as-of", "")
+        self._ignore = row.texts("ignore", ())
+        self._types, self._parts = row.table("types"), row.table("parts")
+        row.done(("sink", "client", "source", "entry", "memoiser", "window", "ignore", "types", "parts"))
+
+    def expand(self, row: _Row, names: Sequence[str]) -> tuple[str, ...]:
+        """Names with the file's groups of types (which have no dot) replaced by their members."""
+        return tuple(member for name in names for member in self._members(row, name))
+
+    def _members(self, row: _Row, name: str) -> Iterator[str]:
+        if name not in self._types:
+            if "." not in name and self._types:
+                raise row.fail("types", f'no group of types is called "{name}"')
+            yield name
+            return
+        group = self._types[name]
+        if not isinstance(group, list) or not all(isinstance(g, str) and _QUALIFIED.fullmatch(g) for g in group):
+            raise row.fail("types", f'the group "{name}" must be a list of dotted names')
+        yield from group
+
+    def parts(self, row: _Row, name: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        """The parts of a row and of the objects nested in its arguments, with the names that the file ignores."""
+        value = row.take(name, {})
+        parts = row.parts(name, value, self._parts, self._ignore if value else ())
+        nested = {
+            key: row.parts(f"nested.{key}", inner, self._parts, self._ignore)
+            for key, inner in row.table("nested").items()
+        }
+        for key in nested:
+            if parts.get(key) not in ("config", "body", "requests"):
+                raise row.fail(f"nested.{key}", f'parts.{key} must be "config", "body" or "requests"')
+        return parts, nested
+
+
+def _variants(call: str, through: Sequence[str]) -> Iterator[str]:
+    """``messages.create`` through ``with_raw_response`` is spelled below the resource and below the client."""
+    head, _, last = call.rpartition(".")
+    for name in through:
+        yield f"{head}.{name}.{last}"
+        yield f"{name}.{call}"
+
+
+@cache
+def _builtin_rows() -> _Rows:
+    rows = _Rows()
+    folder = files(__name__)
+    for name in sorted(f.name for f in folder.iterdir() if f.name.endswith(".toml") and f.name not in _NO_ROWS):
+        rows.read(tomllib.loads((folder / name).read_text("utf-8")), f"knowledge/{name}")
+    return rows
+
+
+@cache
+def _builtin() -> Knowledge:
+    return _index(_builtin_rows())
+
+
+def _index(*layers: _Rows) -> Knowledge:
+    """One knowledge of several layers; the first layer that has a row of a name wins."""
+    sinks = tuple(sink for rows in layers for sink in rows.sinks)
+    clients: dict[str, list[ClientRow]] = {}
+    for rows in layers:
+        for client in rows.clients:
+            clients.setdefault(client.maker, []).append(client)
+    by_suffix: dict[str, list[SinkRow]] = {}
+    for sink in sinks:
+        by_suffix.setdefault(sink.suffix, []).append(sink)
+    for found in by_suffix.values():
+        found.sort(key=lambda s: -s.call.count("."))
+    return Knowledge(
+        sinks=sinks,
+        clients={maker: tuple(found) for maker, found in clients.items()},
+        sources={row.name: row for rows in reversed(layers) for row in rows.sources},
+        entries=tuple(entry for rows in layers for entry in rows.entries),
+        memoisers={row.name: row for rows in reversed(layers) for row in rows.memoisers},
+        windows={row.name: row for rows in reversed(layers) for row in rows.windows},
+        sinks_by_suffix={suffix: tuple(found) for suffix, found in by_suffix.items()},
+        sink_suffixes=frozenset(by_suffix),
+        scan_words=tuple(sorted(suffix.encode() for suffix in by_suffix)),
+    )
