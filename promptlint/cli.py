@@ -1,0 +1,358 @@
+"""The command line: reads options, runs the engine, and hands the report to a renderer.
+
+Everything heavy is imported where it is used, so that ``--version`` and ``--help`` answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from promptlint import __version__
+
+if TYPE_CHECKING:
+    from promptlint.config import Settings
+    from promptlint.finding import Finding
+    from promptlint.registry import Registry
+    from promptlint.report import Report
+
+FORMATS = ("full", "concise", "json", "github", "sarif")
+MAP_FORMATS = ("full", "json")
+SEVERITIES = ("info", "warning", "error")
+CONFIDENCES = ("low", "medium", "high")
+
+CLEAN, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
+_STDIN = Path("-")
+
+
+class _Commands(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in self.commands and not name.startswith("-"):
+            from promptlint.registry import did_you_mean
+
+            hint = did_you_mean(name, self.commands)
+            if os.path.exists(name):
+                hint = f'; did you mean "promptlint check {name}"?'
+            raise click.UsageError(f'unknown command "{name}"{hint}', ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _names(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+_paths = click.argument("paths", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="promptlint", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Finds what keeps an LLM provider's prompt cache from being hit.
+
+    Exit codes: 0 nothing to show, 1 findings, 2 the run itself failed.
+    """
+
+
+@cli.command()
+@_paths
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="RULE",
+    callback=_names,
+    help="Only these rules: names or code prefixes, separated by commas. Replaces select and ignore of the configuration.",
+)
+@click.option(
+    "--ignore", multiple=True, metavar="RULE", callback=_names, help="Not these rules. Adds to the configuration."
+)
+@click.option(
+    "--min-severity", type=click.Choice(SEVERITIES), help="Show findings of this severity and above [default: warning]."
+)
+@click.option(
+    "--min-confidence",
+    type=click.Choice(CONFIDENCES),
+    help="Show findings of this confidence and above [default: medium].",
+)
+@click.option(
+    "--output-format", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print the report."
+)
+@click.option("--output-file", type=click.Path(path_type=Path), help="Write the report to this file.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even when there are findings.")
+@click.option("--statistics", is_flag=True, help="Add a count of findings for each rule (formats full and concise).")
+@click.option(
+    "--stdin-filename", metavar="FILE", help="What to call the code that is read from standard input (PATH -)."
+)
+@click.option(
+    "--include-tests", is_flag=True, default=None, help="Also report on tests, and count their calls as evidence."
+)
+def check(
+    paths: tuple[Path, ...],
+    output_format: str,
+    output_file: Path | None,
+    exit_zero: bool,
+    statistics: bool,
+    stdin_filename: str | None,
+    **overrides: Any,
+) -> int:
+    """Report what makes requests miss the cache in PATHS (default: the current folder; - is standard input)."""
+    _require(paths)
+    stdin = _stdin(paths, stdin_filename)
+    settings, registry = _settings([Path(stdin[0])] if stdin else paths, overrides)
+    report = _run([path for path in paths if path != _STDIN], settings, stdin)
+    listed = [finding for finding in report.findings if _below(finding, settings) is None]
+
+    from promptlint import output, terminal
+
+    text = output.render(
+        report,
+        output_format,
+        listed,
+        color=output_file is None and terminal.wants_color(sys.stdout),
+        width=terminal.width(),
+        rules=registry.select(settings.select, settings.ignore).rules,
+        statistics=statistics,
+    )
+    terminal.write(text, output_file)
+    if report.problems and not report.files:
+        return _fail("none of the given files could be read")
+    found = any(finding.suppressed is None for finding in listed)
+    return FOUND if found and not exit_zero else CLEAN
+
+
+@cli.command("map")
+@_paths
+@click.option(
+    "--output-format",
+    type=click.Choice(MAP_FORMATS),
+    default="full",
+    show_default=True,
+    help="How to print the requests.",
+)
+@click.option(
+    "--why-not",
+    metavar="FILE:LINE",
+    help="Say why a call is not seen as a request, or why a finding there is not shown.",
+)
+def map_command(paths: tuple[Path, ...], output_format: str, why_not: str | None) -> int:
+    """Show each request in PATHS as promptlint sees it: segments, sizes, what varies, breakpoints."""
+    _require(paths)
+    place = _place(why_not) if why_not else None
+    settings, _ = _settings(paths, {})
+    report = _run(paths, settings, None)
+
+    from promptlint import output, terminal
+
+    if place is None:
+        color = terminal.wants_color(sys.stdout)
+        terminal.write(output.render_map(report, output_format, color=color, width=terminal.width()))
+    else:
+        terminal.write("".join(f"{line}\n" for line in _why_not(report, settings, *place)))
+    return CLEAN
+
+
+@cli.command()
+@click.argument("name", required=False)
+def rule(name: str | None) -> int:
+    """List the rules, or explain the one called NAME."""
+    _, registry = _settings((), {})
+
+    from promptlint import terminal
+
+    if name is None:
+        broad = max((len(info.name) for info in registry), default=0)
+        terminal.write("".join(f"{info.code}  {info.name:{broad}}  {info.summary}\n" for info in registry))
+        return CLEAN
+    for info in registry.matching(name):
+        text = f"# {info.name} ({info.code})\n\nKind: {info.kind}. Since {info.since}.\n\n{info.doc}\n"
+        terminal.write(_markdown(text) if terminal.wants_color(sys.stdout) else text)
+    return CLEAN
+
+
+@cli.command()
+@_paths
+def config(paths: tuple[Path, ...]) -> int:
+    """Show the settings that a check of PATHS would use, and where each was set."""
+    _require(paths)
+    settings, registry = _settings(paths, {})
+
+    from promptlint import terminal
+    from promptlint.config import described
+
+    selected = len(registry.select(settings.select, settings.ignore).rules)
+    lines = [
+        f"# configuration file: {settings.file or 'none'}",
+        f"# {selected} of {len(registry.rules)} rules selected",
+    ]
+    for key, value, origin in described(settings):
+        lines.append(f"# {key} is not set" if value is None else f"{key} = {_toml(value)}  # {origin}")
+    terminal.write("\n".join(lines) + "\n")
+    return CLEAN
+
+
+def _require(paths: Sequence[Path]) -> None:
+    for path in paths:
+        if path != _STDIN and not os.path.lexists(path):
+            raise click.UsageError(f"no such file or folder: {path}")
+
+
+def _settings(paths: Sequence[Path], overrides: dict[str, Any]) -> tuple[Settings, Registry]:
+    from promptlint import registry
+    from promptlint.config import load, validate
+    from promptlint.finding import Confidence, Severity
+
+    for key, choices in (("min_severity", Severity), ("min_confidence", Confidence)):
+        if overrides.get(key):
+            overrides[key] = choices[overrides[key].upper()]
+    settings = load(paths, overrides)
+    rules = registry.load(settings.rule_paths)
+    validate(settings, rules)
+    return settings, rules
+
+
+def _stdin(paths: Sequence[Path], name: str | None) -> tuple[str, str] | None:
+    """Name and text of the code on standard input, if that is one of the paths."""
+    if _STDIN not in paths:
+        if name is not None:
+            raise click.UsageError("--stdin-filename names what is read from standard input: give - as a path")
+        return None
+    from promptlint import source
+
+    name = name or "<stdin>"
+    read = source.from_bytes(name, Path(name), sys.stdin.buffer.read())
+    if isinstance(read, source.Unreadable):
+        raise click.UsageError(f"{name}: {read.message}")
+    return name, read.text
+
+
+def _run(paths: Sequence[Path], settings: Settings, stdin: tuple[str, str] | None) -> Report:
+    from promptlint import engine, terminal
+
+    if not paths and stdin is None:
+        paths = [Path(".")]
+    with terminal.ProgressBar() as progress:
+        return engine.check(paths, settings, stdin=stdin, progress=progress)
+
+
+def _below(finding: Finding, settings: Settings) -> str | None:
+    """Which threshold holds a finding back, or ``None``."""
+    if finding.severity < settings.min_severity:
+        return f"its severity, {finding.severity}, is below {settings.min_severity} (--min-severity)"
+    if finding.confidence < settings.min_confidence:
+        return f"its confidence, {finding.confidence}, is below {settings.min_confidence} (--min-confidence)"
+    return None
+
+
+def _place(text: str) -> tuple[str, int]:
+    from promptlint.source import display
+
+    name, _, line = text.rpartition(":")
+    if not name or not line.isdecimal() or int(line) < 1:
+        raise click.UsageError(f'--why-not takes FILE:LINE, such as app/agent.py:52, not "{text}"')
+    if not os.path.isfile(name):
+        raise click.UsageError(f"--why-not: no such file: {name}")
+    return display(name), int(line)
+
+
+def _why_not(report: Report, settings: Settings, path: str, line: int) -> list[str]:
+    """What is known about one line: the requests and findings there, and what was held back."""
+
+    def here(span: Any) -> bool:
+        return span is not None and span.path == path and span.line <= line <= max(span.line, span.end_line)
+
+    said = [
+        f"a request to {request.site.provider} ({request.api}); sent again: {request.reuse.why or 'no evidence of it'}"
+        for request in report.requests
+        if here(request.site.span)
+    ]
+    said += [withheld.reason for withheld in report.withheld if here(withheld.span)]
+    for finding in report.findings:
+        if any(map(here, (finding.primary, finding.origin, finding.site.span))):
+            fate = _below(finding, settings)
+            if finding.suppressed is not None:
+                fate = f"suppressed by a comment ({finding.suppressed or 'no reason given'})"
+            said.append(f"{finding.rule}: {finding.message}: {fate or 'shown by promptlint check'}")
+    if not said:
+        said = ["no request is known here: the call matches no row of what promptlint knows and passes no messages"]
+        known = sorted({request.site.span.line for request in report.requests if request.site.span.path == path})
+        if known:
+            said.append(f"requests in this file start on line {', '.join(map(str, known))}")
+    return [f"{path}:{line}: {sentence}" for sentence in dict.fromkeys(said)]
+
+
+def _markdown(text: str) -> str:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from promptlint import terminal
+
+    console = Console(force_terminal=True, width=min(terminal.width(), 100), color_system="standard")
+    with console.capture() as capture:
+        console.print(Markdown(text))
+    return capture.get()
+
+
+def _toml(value: object) -> str:
+    import json
+    from collections.abc import Mapping
+    from enum import IntEnum
+
+    match value:
+        case bool() | int() | float() if not isinstance(value, IntEnum):
+            return json.dumps(value)
+        case tuple():
+            return f"[{', '.join(map(_toml, value))}]"
+        case Mapping():
+            return "{" + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + "}"
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+def _fail(message: str) -> int:
+    """Says on standard error, in one line, why the run failed."""
+    line = " ".join(f"promptlint: error: {message}".split("\n"))
+    click.echo(line.encode("utf-8", "backslashreplace").decode(), err=True)
+    return FAILED
+
+
+def _explain(error: Exception) -> int:
+    from promptlint import config, engine, registry, terminal
+
+    if os.environ.get("PROMPTLINT_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exc()
+    known = (config.ConfigError, engine.NoInput, registry.RuleError, registry.UnknownRule, terminal.WriteError)
+    if isinstance(error, known):
+        return _fail(str(error))
+    return _fail(
+        f"internal error: {type(error).__name__}: {error}; this is a bug in promptlint {__version__}: please report it"
+        " with the output of the same command under PROMPTLINT_DEBUG=1"
+    )
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Runs one command line and returns its exit code; nothing that happens on the way escapes as an exception."""
+    try:
+        return cli.main(args=args, prog_name="promptlint", standalone_mode=False) or CLEAN
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return FAILED
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("promptlint: interrupted", err=True)
+        return INTERRUPTED
+    except Exception as error:
+        return _explain(error)
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run())
