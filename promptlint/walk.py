@@ -12,13 +12,11 @@ from pathspec import GitIgnoreSpec
 from promptlint.source import Unreadable, display, reason
 
 # fmt: off
-_SKIPPED = frozenset(
-    (
-        ".bzr", ".direnv", ".eggs", ".git", ".hg", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache", ".nox",
-        ".pixi", ".pytest_cache", ".ruff_cache", ".svn", ".tox", ".venv", "__pycache__", "__pypackages__", "dist-
-        packages", "node_modules", "site-packages"
-    )
-)
+_SKIPPED = frozenset((
+    ".bzr", ".direnv", ".eggs", ".git", ".hg", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pixi",
+    ".pytest_cache", ".ruff_cache", ".svn", ".tox", ".venv", "__pycache__", "__pypackages__", "dist-packages",
+    "node_modules", "site-packages",
+))
 # fmt: on
 _ENVIRONMENT = frozenset(("pyvenv.cfg", "conda-meta"))
 _PROJECT = frozenset(("pyproject.toml", "setup.py", "setup.cfg"))
