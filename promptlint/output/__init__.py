@@ -1,0 +1,71 @@
+"""Renderers: a report in, text out. One module a format, chosen by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from promptlint.finding import Finding
+from promptlint.report import Report
+
+if TYPE_CHECKING:
+    from promptlint.registry import RuleInfo
+
+FORMATS = ("full", "concise", "json", "github", "sarif")
+MAP_FORMATS = ("full", "json")
+
+
+def render(
+    report: Report,
+    format: str,
+    shown: Sequence[Finding],
+    *,
+    color: bool = False,
+    width: int = 100,
+    rules: Sequence[RuleInfo] = (),
+    statistics: bool = False,
+) -> str:
+    """The report of ``check`` in one of ``FORMATS``, ending in a newline unless it is empty.
+
+    ``shown`` are the findings that the thresholds let through, in the order to print. Suppressed ones among them are
+    listed by the machine formats, with a mark, and only counted by the others. ``width`` is the terminal's, in cells;
+    ``color`` and ``width`` concern ``full`` (and ``color`` ``concise``), ``rules`` concerns ``sarif``, ``statistics``
+    adds a table of counts to ``full`` and ``concise``. Raises ``ValueError`` for an unknown format.
+    """
+    match format:
+        case "full":
+            from promptlint.output import full
+
+            return full.render(report, shown, color=color, width=width, statistics=statistics)
+        case "concise":
+            from promptlint.output import concise
+
+            return concise.render(report, shown, color=color, statistics=statistics)
+        case "json":
+            from promptlint.output import jsonformat
+
+            return jsonformat.render(report, shown)
+        case "github":
+            from promptlint.output import github
+
+            return github.render(report, shown)
+        case "sarif":
+            from promptlint.output import sarif
+
+            return sarif.render(report, shown, rules)
+    raise ValueError(f"unknown output format {format!r}; choose from {', '.join(FORMATS)}")
+
+
+def render_map(report: Report, format: str, *, color: bool = False, width: int = 100) -> str:
+    """The requests of a report, as ``promptlint map`` prints them, in one of ``MAP_FORMATS``.
+
+    Raises ``ValueError`` for an unknown format.
+    """
+    from promptlint.output import requestmap
+
+    match format:
+        case "full":
+            return requestmap.render(report, color=color, width=width)
+        case "json":
+            return requestmap.render_json(report)
+    raise ValueError(f"unknown output format {format!r}; choose from {', '.join(MAP_FORMATS)}")

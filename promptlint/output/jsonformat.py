@@ -1,0 +1,77 @@
+"""``json``: the contract for other programs, version 1. Fields may be added to it, never changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from math import isinf
+
+from promptlint.finding import Finding, Site
+from promptlint.output.words import concerns_request, place
+from promptlint.report import Report
+from promptlint.span import Span
+from promptlint.tokens import Interval
+
+VERSION = 1
+
+
+def interval(tokens: Interval) -> dict[str, int | None]:
+    """The two ends of an interval; no upper end is ``null``."""
+    return {"low": tokens.low, "high": None if isinf(tokens.high) else round(tokens.high)}
+
+
+def point(span: Span) -> dict[str, str | int]:
+    """The file and line of a span."""
+    return {"path": place(span.path), "line": span.line}
+
+
+def _request(site: Site) -> dict[str, str | int | None]:
+    return {**point(site.span), "provider": site.provider, "model": site.model}
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    primary = finding.primary
+    return {
+        "rule": finding.rule,
+        "code": finding.code,
+        "kind": finding.kind,
+        "severity": str(finding.severity),
+        "confidence": str(finding.confidence),
+        "message": finding.message,
+        "path": place(primary.path),
+        "line": primary.line,
+        "column": primary.column,
+        "end_line": primary.end_line or primary.line,
+        "end_column": primary.end_column or primary.column,
+        "scope": finding.scope.value,
+        "region": finding.region.value,
+        "tokens_lost": interval(finding.tokens_lost) if finding.tokens_lost else None,
+        "request": _request(finding.site) if concerns_request(finding) else None,
+        "origin": point(finding.origin) if finding.origin else None,
+        "flow": [{**point(step.span), "message": step.message, "because": step.because} for step in finding.flow],
+        "also": [_request(site) for site in finding.also],
+        "fix": None,
+        "fingerprint": finding.fingerprint,
+        "suppressed": finding.suppressed is not None,
+    }
+
+
+def dumps(document: object) -> str:
+    """JSON text that survives any terminal or pipe encoding."""
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def render(report: Report, shown: Sequence[Finding]) -> str:
+    """The findings that the thresholds let through, suppressed ones marked."""
+    return dumps(
+        {
+            "version": VERSION,
+            "files": report.files,
+            "requests": len(report.requests),
+            "findings": [_finding(finding) for finding in shown],
+            "errors": [
+                {"path": place(problem.path), "line": problem.line, "message": problem.message}
+                for problem in report.problems
+            ],
+        }
+    )

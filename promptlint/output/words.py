@@ -1,0 +1,166 @@
+"""The wording that formats share: places, quantities, what is lost, and the totals of a run."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from math import isinf
+from pathlib import PurePath
+
+from promptlint.finding import Finding, Region, Scope, Severity, Site
+from promptlint.report import Report
+from promptlint.tokens import Interval
+
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+_UNKNOWN = "unknown"
+
+_SCOPES = {
+    Scope.TURN: "the next turn of the same conversation cannot reuse the cached prompt",
+    Scope.CONVERSATION: "other conversations of this program cannot reuse the cached prompt",
+    Scope.PROCESS: "other processes and machines cannot reuse the cached prompt",
+    Scope.REQUEST: "the API refuses this request",
+}
+
+NO_REQUEST = "No call was recognised as sending a prompt; `promptlint map --why-not FILE:LINE` says why one was not."
+
+
+def visible(character: str) -> str:
+    """The character, or a replacement for one that would move the cursor or reorder the line in a terminal."""
+    return "\ufffd" if character in _BIDI or unicodedata.category(character) in ("Cc", "Cs") else character
+
+
+def plain(text: str) -> str:
+    """The text on one line and free of control characters, whatever the analysed source contains."""
+    return "".join(visible(character) for character in " ".join(text.split()))
+
+
+def place(path: str) -> str:
+    """The path relative to the working directory, with forward slashes; absolute only where no relative one exists."""
+    if os.path.isabs(path):
+        with suppress(ValueError):  # another drive
+            path = os.path.relpath(path)
+    return PurePath(path).as_posix()
+
+
+def count(number: int, noun: str) -> str:
+    """The number with its noun: "1 file", "1,200 files"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def quantity(tokens: Interval) -> str:
+    """An interval of tokens in words; ends less than a tenth apart are given as one number."""
+    if isinf(tokens.high):
+        return f"at least {tokens.low:,} tokens" if tokens.low > 0 else "an unknown number of tokens"
+    high = round(tokens.high)
+    if high <= tokens.low * 1.1:
+        return "about " + count(round((tokens.low + high) / 2), "token")
+    return f"between {tokens.low:,} and {high:,} tokens" if tokens.low > 0 else "up to " + count(high, "token")
+
+
+def recipient(site: Site) -> str:
+    """Provider and model of a request, as far as they are known."""
+    return ", ".join(part for part in (site.provider, site.model) if part and part != _UNKNOWN) or "unknown provider"
+
+
+def at(site: Site) -> str:
+    """Where a request is sent and to whom: ``app/agent.py:52 (anthropic, claude-sonnet-5)``."""
+    return f"{place(site.span.path)}:{site.span.line} ({recipient(site)})"
+
+
+def _how_often(finding: Finding) -> str:
+    match finding.scope:
+        case Scope.TURN:
+            return "on every turn" if finding.severity is Severity.ERROR else "each time it happens"
+        case Scope.CONVERSATION:
+            return "in every new conversation"
+        case Scope.PROCESS:
+            return "in every new process"
+        case Scope.REQUEST:
+            return "on every call"
+
+
+def lost(finding: Finding) -> str | None:
+    """What the finding costs and how often, or ``None`` when there is nothing to count."""
+    if finding.tokens_lost is None or finding.tokens_lost.high == 0:
+        return None
+    # Something missing from a request, or one of its parameters, has no text "behind" it.
+    positioned = finding.region is not Region.PARAMETERS and finding.primary != finding.site.span
+    behind = " behind it" if positioned else ""
+    return f"{quantity(finding.tokens_lost)}{behind}, {_how_often(finding)}"
+
+
+def scope(finding: Finding) -> str:
+    """The reuse that is lost, in words."""
+    return _SCOPES[finding.scope]
+
+
+def concerns_request(finding: Finding) -> bool:
+    """Whether a request stands behind the finding: not so for broken syntax and unused comments.
+
+    They carry the scope of an API error, which no analysis can claim without knowing the API.
+    """
+    return finding.scope is not Scope.REQUEST or finding.site.provider not in ("", _UNKNOWN)
+
+
+def active(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings that no comment suppresses."""
+    return [finding for finding in findings if finding.suppressed is None]
+
+
+def unread(report: Report) -> list[str]:
+    """One line for each input that could not be analysed."""
+    return [
+        f"{place(problem.path)}{f':{problem.line}' if problem.line else ''}: not checked: {plain(problem.message)}"
+        for problem in report.problems
+    ]
+
+
+def listing(parts: Sequence[str]) -> str:
+    """The parts as prose: "a, b and c"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _by_severity(findings: Sequence[Finding]) -> str:
+    tally = Counter(finding.severity for finding in findings)
+    nouns = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+    return ", ".join(
+        count(tally[level], nouns[level]) if level in nouns else f"{tally[level]:,} info"
+        for level in sorted(tally, reverse=True)
+    )
+
+
+def _hidden(findings: Sequence[Finding], listed: Sequence[Finding]) -> str:
+    everything = [*findings, *listed]
+    severity, confidence = min(f.severity for f in everything), min(f.confidence for f in everything)
+    options = f"--min-severity {severity} --min-confidence {confidence}"
+    pronoun = "it" if len(findings) == 1 else "them"
+    return f"{_by_severity(findings)} below the thresholds ({options} shows {pronoun})"
+
+
+def totals(report: Report, shown: Sequence[Finding]) -> list[str]:
+    """The closing lines: what was found in how much, and what was found but is not shown."""
+    listed = active(shown)
+    looked_at = f"{count(report.files, 'file')}, {count(len(report.requests), 'request')}"
+    if listed:
+        lines = [f"Found {count(len(listed), 'problem')} ({_by_severity(listed)}) in {looked_at}."]
+    else:
+        lines = [f"All quiet: no finding in {looked_at}."]
+    kept = set(listed)
+    hidden = [finding for finding in active(report.findings) if finding not in kept]
+    suppressed = len(report.findings) - len(active(report.findings))
+    remarks = []
+    if hidden:
+        remarks.append(_hidden(hidden, listed))
+    if suppressed:
+        remarks.append(f"{suppressed:,} suppressed by {'a comment' if suppressed == 1 else 'comments'}")
+    if remarks:
+        lines.append(f"Not shown: {listing(remarks)}.")
+    if report.files and not report.requests:
+        lines.append(NO_REQUEST)
+    if report.unparsed:
+        lines.append(f"Left out: {count(report.unparsed, 'file')} with syntax errors that no request depends on.")
+    return lines
