@@ -68,10 +68,14 @@ def cli() -> None:
     multiple=True,
     metavar="RULE",
     callback=_names,
-    help="Only these rules: names or code prefixes, separated by commas. Replaces select and ignore of the configuration.",
+    help="Only these rules (names or code prefixes, separated by commas), whatever the configuration says.",
 )
 @click.option(
-    "--ignore", multiple=True, metavar="RULE", callback=_names, help="Not these rules. Adds to the configuration."
+    "--ignore",
+    multiple=True,
+    metavar="RULE",
+    callback=_names,
+    help="Not these rules, besides those of the configuration.",
 )
 @click.option(
     "--min-severity", type=click.Choice(SEVERITIES), help="Show findings of this severity and above [default: warning]."
@@ -102,7 +106,10 @@ def check(
     stdin_filename: str | None,
     **overrides: Any,
 ) -> int:
-    """Report what makes requests miss the cache in PATHS (default: the current folder; - is standard input)."""
+    """Report what makes requests miss the cache.
+
+    PATHS are files and folders, or - for standard input; the current folder when there are none.
+    """
     _require(paths)
     stdin = _stdin(paths, stdin_filename)
     settings, registry = _settings([Path(stdin[0])] if stdin else paths, overrides)
@@ -142,7 +149,10 @@ def check(
     help="Say why a call is not seen as a request, or why a finding there is not shown.",
 )
 def map_command(paths: tuple[Path, ...], output_format: str, why_not: str | None) -> int:
-    """Show each request in PATHS as promptlint sees it: segments, sizes, what varies, breakpoints."""
+    """Show requests as promptlint sees them.
+
+    Each request in PATHS with its segments, their sizes, what varies in them, and the breakpoints.
+    """
     _require(paths)
     place = _place(why_not) if why_not else None
     settings, _ = _settings(paths, {})
@@ -179,7 +189,10 @@ def rule(name: str | None) -> int:
 @cli.command()
 @_paths
 def config(paths: tuple[Path, ...]) -> int:
-    """Show the settings that a check of PATHS would use, and where each was set."""
+    """Show the settings and where each was set.
+
+    These are the settings that a check of PATHS would use.
+    """
     _require(paths)
     settings, registry = _settings(paths, {})
 

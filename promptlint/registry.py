@@ -23,6 +23,7 @@ from types import FunctionType, ModuleType
 from promptlint.finding import Finding
 from promptlint.report import Problem
 from promptlint.request import Conversation, Request, Siblings
+from promptlint.source import display
 
 _HERE = Path(__file__).resolve().parent
 BUILTIN = _HERE / "rules" if (_HERE / "rules").is_dir() else _HERE.parent / "rules"
@@ -154,7 +155,9 @@ def load(paths: tuple[Path, ...] = ()) -> Registry:
     for info in sorted(map(_read, files), key=lambda r: r.code):
         for key in (info.code, info.name):
             if key in by_key:
-                raise RuleError(f'{info.path}: "{key}" is also the rule of {by_key[key].path}; rename one of them')
+                raise RuleError(
+                    f'{display(info.path)}: "{key}" is also the rule of {display(by_key[key].path)}; rename one of them'
+                )
             by_key[key] = info
     return Registry(tuple(sorted({id(r): r for r in by_key.values()}.values(), key=lambda r: r.code)))
 
@@ -163,7 +166,7 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path.resolve()]
     if not path.is_dir():
-        raise RuleError(f"{path}: no such rule file or folder")
+        raise RuleError(f"{display(path)}: no such rule file or folder")
     return sorted(file.resolve() for file in path.glob("*.py") if not file.name.startswith("_"))
 
 
@@ -172,20 +175,22 @@ def _read(path: Path) -> RuleInfo:
     declared = [value for value in vars(module).values() if hasattr(value, _MARK)]
     if len(declared) != 1:
         raise RuleError(
-            f"{path}: a rule file holds one function decorated with @rule(...), this one has {len(declared)}"
+            f"{display(path)}: a rule file holds one function decorated with @rule(...), this one has {len(declared)}"
         )
     check = declared[0]
     if not isinstance(check, FunctionType):
-        raise RuleError(f"{path}: @rule(...) decorates a function, not {type(check).__name__} {check!r}")
+        raise RuleError(f"{display(path)}: @rule(...) decorates a function, not {type(check).__name__} {check!r}")
     declaration: _Declaration = getattr(check, _MARK)
-    where = f"{path}:{check.__code__.co_firstlineno}"
+    where = f"{display(path)}:{check.__code__.co_firstlineno}"
     if not _CODE.fullmatch(declaration.code):
         raise RuleError(
             f'{where}: a rule code is capital letters and digits, such as "PL101", not "{declaration.code}"'
         )
     doc = inspect.cleandoc(module.__doc__ or "")
     if not doc:
-        raise RuleError(f"{path}: a rule needs a module docstring; its first line is what `promptlint rule` lists")
+        raise RuleError(
+            f"{display(path)}: a rule needs a module docstring; its first line is what `promptlint rule` lists"
+        )
     blocks = _EXAMPLE.findall(doc)
     return RuleInfo(
         code=declaration.code,
@@ -206,13 +211,13 @@ def _execute(path: Path) -> ModuleType:
     folder = hashlib.sha256(str(path.parent).encode()).hexdigest()[:12]
     spec = importlib.util.spec_from_file_location(f"_promptlint_rules_{folder}.{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise RuleError(f"{path}: not a Python file")
+        raise RuleError(f"{display(path)}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their own module up
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise RuleError(f"{path}:{error.lineno}: {error.msg}") from error
+        raise RuleError(f"{display(path)}:{error.lineno}: {error.msg}") from error
     except (Exception, SystemExit) as error:
         raise RuleError(f"{_where(error, path)}: {_words(error)}") from error
     return module
@@ -280,7 +285,7 @@ def _where(error: BaseException, path: Path) -> str:
     lines = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == path
     ]
-    return f"{path}:{lines[-1]}" if lines else str(path)
+    return f"{display(path)}:{lines[-1]}" if lines else display(path)
 
 
 def _words(error: BaseException) -> str:
