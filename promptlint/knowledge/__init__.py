@@ -14,10 +14,24 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 
-PARTS = frozenset(
-    ("model", "system", "tools", "messages", "input", "prompt", "config", "body", "requests", "cache")
-    + ("cached-content", "open", "param", "ignore")
-)
+PARTS = {
+    "model": "the model's name, or an object made by a client row that stands for it",
+    "system": "system text, instructions",
+    "tools": "tool definitions",
+    "messages": "a list of role and content messages",
+    "input": "one text, or a list of items",
+    "prompt": "one user text, or a list of parts",
+    "config": "an object or dict whose fields are parts themselves",
+    "body": "a dict, JSON text or bytes with the whole request",
+    "requests": 'a list of requests: nested parts are those of each one\'s "params"; without, each is an "input"',
+    "cache": "a request-level marker that the provider or the library puts where it sees fit",
+    "cached-content": "the name of a prefix that was stored before",
+    "client": "the object, made by a client row, whose constructor parts are sent",
+    "url": "the address, which tells the provider",
+    "open": "may add anything to the request",
+    "param": "a parameter that is no prompt text but belongs to the request",
+    "ignore": "no part of the prefix",
+}
 """What an argument of a request can be; an argument that a row does not name is "param"."""
 
 KINDS = {
@@ -27,7 +41,7 @@ KINDS = {
     "user": ("user", "text about the user"),
     "state": ("turn", "retrieved text"),
     "counter": ("turn", "a counter"),
-    "unordered": ("machine", "an order that is not fixed"),
+    "unordered": ("hash-seed", "an order that is not fixed"),
 }
 """Kinds of source, each with the axis and the words that hold when a row names none."""
 
@@ -37,8 +51,8 @@ AXES = frozenset(("call", "turn", "conversation", "user", "process", "hash-seed"
 GRAINS = {"microsecond": 1e-6, "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
 """Granularity of a clock by name, in seconds."""
 
-_HOW = frozenset(("decorator", "base", "function", "register"))
-_QUALIFIED = re.compile(r"(?:\*|[A-Za-z_]\w*)(?:\.[A-Za-z_][\w-]*)*")
+_HOW = ("decorator", "base", "function", "register", "module")
+_QUALIFIED = re.compile(r"(?:\*|[A-Za-z_][\w-]*)(?:\.[A-Za-z_][\w-]*)*")
 _NO_ROWS = frozenset(("providers.toml",))  # facts about providers, read by promptlint.provider
 
 
@@ -82,9 +96,11 @@ class ClientRow:
     """How a program comes by a receiver of sinks.
 
     ``maker`` is a qualified class or function, or a method below another client's class
-    ("google.genai.Client.chats.create"); it gives a ``type`` that sinks name. ``when`` holds argument values that are
-    needed for that (``boto3.client("bedrock-runtime")``). ``base_url`` names the argument that can point the client at
-    another provider. ``constructor_parts`` and ``nested`` are as in ``SinkRow``: parts of every later request.
+    ("google.genai.Client.chats.create"), and then the new client keeps what that client has: its provider, when the
+    row's is "unknown", and its parts. It gives a ``type`` that sinks name. ``when`` holds argument values, as text,
+    that are needed for that (``boto3.client("bedrock-runtime")``); of several rows the first that fits counts.
+    ``base_url`` names the argument that can point the client at another provider. ``constructor_parts`` and ``nested``
+    are as in ``SinkRow``: parts of every later request.
     """
 
     maker: str
@@ -102,7 +118,8 @@ class ClientRow:
 class SourceRow:
     """A callable or attribute whose value varies; a name that starts with "*." is a suffix of attributes.
 
-    ``axes`` are ``promptlint.request.Axis`` values. ``grain`` is the granularity in seconds, for clocks.
+    ``axes`` are ``promptlint.request.Axis`` values. ``grain`` is the granularity in seconds, for clocks. With more
+    than ``at_most`` arguments it is no source: ``time.strftime(format, t)`` only renders ``t``.
     """
 
     name: str
@@ -110,6 +127,7 @@ class SourceRow:
     axes: tuple[str, ...]
     grain: float | None
     what: str
+    at_most: int | None
     because: str
 
 
@@ -117,10 +135,11 @@ class SourceRow:
 class EntryRow:
     """Code that the outside calls again and again.
 
-    ``how``: "decorator" (``pattern`` is its qualified name, or "*.suffix" of attributes), "base" (qualified base class,
-    whose ``methods`` are called; none named = all public ones), "function" (the name of a function), or "register" (a
-    call that is handed the function, in the argument ``argument`` or, when empty, in any). ``repeats`` is false for
-    weak evidence: a command line is run again by hand.
+    ``how``: "decorator" (``pattern`` is its qualified name, or the name as written, where "*." stands for any
+    receiver), "base" (qualified base class, whose ``methods`` are called: shell patterns; none named = all public
+    ones), "function" (the name of a function), "register" (a call that is handed the function, in the argument
+    ``argument`` or, when empty, in any), or "module" (the module with such a call is run again for each input).
+    Rows stand most specific first. ``repeats`` is false for weak evidence: a command line is run again by hand.
     """
 
     how: str
@@ -220,6 +239,12 @@ class _Row:
             raise self.fail(name, f"expected true or false, got {value!r}")
         return value
 
+    def number(self, name: str) -> int | None:
+        value = self._left.pop(name, None)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+            raise self.fail(name, f"expected a number, got {value!r}")
+        return value
+
     def texts(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
         """A list of texts; one text alone stands for a list of one."""
         value = self._left.pop(name, default)
@@ -261,7 +286,7 @@ class _Row:
             raise self.fail(name, f"expected a table of argument = part, got {value!r}")
         for key, part in value.items():
             if part not in PARTS:
-                raise self.fail(f"{name}.{key}", _unknown(part, sorted(PARTS)))
+                raise self.fail(f"{name}.{key}", _unknown(part, tuple(PARTS)))
         return dict.fromkeys(ignore, "ignore") | dict(value)
 
     def take(self, name: str, default: object) -> object:
@@ -349,15 +374,16 @@ class _Rows:
         axis, words = KINDS[kind]
         axes, what = row.texts("axes", (axis,)), row.text("what", words)
         grain = GRAINS[row.choice("grain", tuple(GRAINS), "second")] if kind == "time" else None
-        row.done(("name", "kind", "axes", "grain", "what"))
+        at_most = row.number("at_most")
+        row.done(("name", "kind", "axes", "grain", "what", "at_most"))
         for value in axes:
             if value not in AXES:
                 raise row.fail("axes", _unknown(value, tuple(AXES)))
-        self.sources += [SourceRow(n, kind, axes, grain, what, f"{header.file}: {n}") for n in names]
+        self.sources += [SourceRow(n, kind, axes, grain, what, at_most, f"{header.file}: {n}") for n in names]
 
     def _entry(self, table: object, where: str, header: _Header) -> None:
         row = _Row(table, where, "pattern")
-        how, patterns = row.choice("how", tuple(_HOW), "decorator"), row.names("pattern")
+        how, patterns = row.choice("how", _HOW, "decorator"), row.names("pattern")
         evidence, repeats = row.text("evidence"), row.flag("repeats", True)
         methods, argument = row.texts("methods", ()), row.text("argument", "")
         row.done(("how", "pattern", "evidence", "repeats", "methods", "argument"))
@@ -391,19 +417,20 @@ class _Header:
         row.done(("sink", "client", "source", "entry", "memoiser", "window", "ignore", "types", "parts"))
 
     def expand(self, row: _Row, names: Sequence[str]) -> tuple[str, ...]:
-        """Names with the file's groups of types (which have no dot) replaced by their members."""
+        """Names with the file's groups of types replaced by their members: "client", and "client.copy"."""
         return tuple(member for name in names for member in self._members(row, name))
 
     def _members(self, row: _Row, name: str) -> Iterator[str]:
-        if name not in self._types:
-            if "." not in name and self._types:
+        group, dot, path = name.partition(".")
+        if group not in self._types:
+            if not dot and self._types:
                 raise row.fail("types", f'no group of types is called "{name}"')
             yield name
             return
-        group = self._types[name]
-        if not isinstance(group, list) or not all(isinstance(g, str) and _QUALIFIED.fullmatch(g) for g in group):
-            raise row.fail("types", f'the group "{name}" must be a list of dotted names')
-        yield from group
+        members = self._types[group]
+        if not isinstance(members, list) or not all(isinstance(m, str) and _QUALIFIED.fullmatch(m) for m in members):
+            raise row.fail("types", f'the group "{group}" must be a list of dotted names')
+        yield from (member + dot + path for member in members)
 
     def parts(self, row: _Row, name: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
         """The parts of a row and of the objects nested in its arguments, with the names that the file ignores."""
@@ -425,6 +452,14 @@ def _variants(call: str, through: Sequence[str]) -> Iterator[str]:
     for name in through:
         yield f"{head}.{name}.{last}"
         yield f"{name}.{call}"
+
+
+def _scan_words(sink: SinkRow) -> Iterator[str]:
+    """An object that is called itself (``__call__``) shows in a file by nothing but its class."""
+    if sink.suffix != "__call__":
+        yield sink.suffix
+    else:
+        yield from (name.rpartition(".")[2] for name in sink.types)
 
 
 @cache
@@ -462,5 +497,5 @@ def _index(*layers: _Rows) -> Knowledge:
         windows={row.name: row for rows in reversed(layers) for row in rows.windows},
         sinks_by_suffix={suffix: tuple(found) for suffix, found in by_suffix.items()},
         sink_suffixes=frozenset(by_suffix),
-        scan_words=tuple(sorted(suffix.encode() for suffix in by_suffix)),
+        scan_words=tuple(sorted({word.encode() for sink in sinks for word in _scan_words(sink)})),
     )
