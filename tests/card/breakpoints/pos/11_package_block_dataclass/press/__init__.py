@@ -1,0 +1,1 @@
+"""A newspaper's style desk."""

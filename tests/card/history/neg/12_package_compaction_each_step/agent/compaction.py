@@ -1,0 +1,14 @@
+# card: history | expect: nothing | why: results are cut once, before they are stored
+from typing import Any
+
+KEEP = 200
+
+
+def compact(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Old results, shortened to their beginning."""
+    compacted = []
+    for message in messages:
+        if message["role"] == "tool":
+            message = {**message, "content": message["content"][:KEEP]}
+        compacted.append(message)
+    return compacted

@@ -1,0 +1,29 @@
+# card: history | expect: sliding-window @ L17
+import boto3
+
+WINDOW = 10
+
+
+class Ranger:
+    def __init__(self, region: str = "eu-north-1") -> None:
+        self.client = boto3.client("bedrock-runtime", region_name=region)
+        self.history: list[dict] = []
+
+    def parameters(self) -> dict:
+        start = max(0, len(self.history) - WINDOW)
+        return {
+            "modelId": "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "system": [{"text": "A fire is lit only in a ring of stone. " * 300}, {"cachePoint": {"type": "default"}}],
+            "messages": self.history[start:],  # <- sliding-window
+        }
+
+    def ask(self, text: str) -> None:
+        self.history.append({"role": "user", "content": [{"text": text}]})
+        response = self.client.converse(**self.parameters())
+        self.history.append(response["output"]["message"])
+
+
+if __name__ == "__main__":
+    ranger = Ranger()
+    for question in ("may I camp?", "and a fire?", "where is water?"):
+        ranger.ask(question)

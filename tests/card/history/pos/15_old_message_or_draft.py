@@ -1,0 +1,27 @@
+# card: history | expect: rewritten-history @ L13
+import anthropic
+
+client = anthropic.Anthropic()
+CANON = "A villanelle has nineteen lines, two rhymes and two refrains. " * 200
+
+
+def write(poem: list[dict], line: str) -> None:
+    draft = {"role": "user", "content": line}
+    poem.append(draft)
+    draft["content"] = line.strip() + "\n"
+    if len(poem) > 1:
+        poem[0]["content"] = f"The newest line is: {line}"  # <- rewritten-history
+    reply = client.messages.create(
+        model="claude-sonnet-4-5",
+        max_tokens=200,
+        system=CANON,
+        messages=poem,
+        cache_control={"type": "ephemeral"},
+    )
+    poem.append({"role": "assistant", "content": reply.content})
+
+
+if __name__ == "__main__":
+    lines: list[dict] = []
+    while text := input("line: "):
+        write(lines, text)

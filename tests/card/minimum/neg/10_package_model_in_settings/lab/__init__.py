@@ -1,0 +1,1 @@
+"""Reads the notebooks of a laboratory."""

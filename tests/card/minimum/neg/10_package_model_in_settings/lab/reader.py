@@ -1,0 +1,25 @@
+# card: minimum | expect: nothing | why: this model caches from 1,024 tokens on
+from anthropic import Anthropic
+
+from .settings import SETTINGS
+from .texts import METHODS
+
+
+class Reader:
+    def __init__(self) -> None:
+        self._client: Anthropic | None = None
+
+    @property
+    def client(self) -> Anthropic:
+        if self._client is None:
+            self._client = Anthropic()
+        return self._client
+
+    def read(self, page: str) -> str:
+        reply = self.client.messages.create(
+            model=SETTINGS.model,
+            max_tokens=SETTINGS.max_tokens,
+            system=[{"type": "text", "text": METHODS, "cache_control": {"type": "ephemeral"}}],
+            messages=[{"role": "user", "content": page}],
+        )
+        return reply.content[0].text

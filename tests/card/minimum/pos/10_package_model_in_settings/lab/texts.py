@@ -1,0 +1,1 @@
+METHODS = "Weigh the crucible empty, then full, then after each hour in the oven. " * 120

@@ -1,0 +1,1 @@
+"""A potter's assistant."""

@@ -1,0 +1,41 @@
+# card: tool_order | expect: unordered-tools @ L19
+import asyncio
+
+from anthropic import AsyncAnthropic
+
+client = AsyncAnthropic()
+SERVERS = ("https://maps.example", "https://rail.example", "https://ferry.example")
+ROUTES = "Between two connections leave ten minutes, and twenty with a change of station. " * 200
+
+
+async def describe(server: str) -> dict:
+    await asyncio.sleep(0.1)
+    name = server.removeprefix("https://").removesuffix(".example")
+    return {"name": name, "description": f"Ask {server}", "input_schema": {"type": "object"}}
+
+
+async def connect() -> list[dict]:
+    tools = []
+    for described in asyncio.as_completed([describe(server) for server in SERVERS]):  # <- unordered-tools
+        tools.append(await described)
+    return tools
+
+
+async def main() -> None:
+    tools = await connect()
+    messages: list[dict] = []
+    while True:
+        messages.append({"role": "user", "content": input("from, to: ")})
+        reply = await client.messages.create(
+            model="claude-sonnet-4-5",
+            max_tokens=400,
+            tools=tools,
+            system=ROUTES,
+            messages=messages,
+            cache_control={"type": "ephemeral"},
+        )
+        messages.append({"role": "assistant", "content": reply.content})
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
