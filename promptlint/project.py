@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 
-from promptlint import walk
+from promptlint import gitignore, walk
 from promptlint.source import Source, Unreadable, display, from_bytes, read_bytes
 
 _MARKERS = (".git", ".hg", "pyproject.toml", "setup.py")
@@ -127,6 +127,7 @@ class Project:
         roots: _Roots,
         foreign: frozenset[str],
         unreadable: Sequence[Unreadable],
+        links: Mapping[str, SourceRef],
     ) -> None:
         self.files = tuple(files)
         self.unreadable = tuple(unreadable)
@@ -134,6 +135,7 @@ class Project:
         self._given = given
         self._roots = roots
         self._foreign = foreign
+        self._links = links
 
     def module(self, dotted: str, near: SourceRef | None = None) -> SourceRef | None:
         """The file that ``import dotted`` means in ``near``, or None for what lies outside the project.
@@ -255,9 +257,11 @@ class Project:
     def _modules(self) -> Mapping[str, Sequence[tuple[str, SourceRef]]]:
         """For each dotted name the files that bear it and the import root from which they do."""
         index: defaultdict[str, list[tuple[str, SourceRef]]] = defaultdict(list)
-        for ref in self.files:
-            dotted = "" if ref.is_package else ref.file.stem
-            for root in _upwards(ref.directory, ref.top):
+        places = [(os.path.join(ref.directory, ref.file.name), ref) for ref in self.files]
+        for file, ref in (*places, *self._links.items()):
+            directory, name = os.path.split(file)
+            dotted = "" if name == "__init__.py" else os.path.splitext(name)[0]
+            for root in _upwards(directory, ref.top):
                 if dotted:
                     index[dotted].append((root, ref))
                 dotted = ".".join(filter(None, (os.path.basename(root), dotted)))
@@ -270,13 +274,14 @@ def discover(paths: Sequence[Path], options: Options, overlay: Mapping[Path, byt
     :raises NoPython: a given path does not exist or yields no Python
     """
     texts = {os.path.abspath(file): data for file, data in (overlay or {}).items()}
-    exclude = walk.patterns(os.path.abspath(options.root or "."), options.exclude)
+    exclude = gitignore.parse(os.path.abspath(options.root or "."), options.exclude)
     roots = _Roots()
     found: dict[str, SourceRef] = {}
     homes: dict[str, _Home] = {}
     unreadable: dict[str, Unreadable] = {}
     given = [os.path.abspath(path) for path in paths]
     listed: list[tuple[_Home, str, list[str]]] = []
+    linked: list[tuple[_Home, str, str]] = []
     for path in given:
         single = path in texts or not os.path.isdir(path)
         start = os.path.dirname(path) if single else path
@@ -289,21 +294,30 @@ def discover(paths: Sequence[Path], options: Options, overlay: Mapping[Path, byt
             listed.append((home, path, [path]))
             continue
         listing = walk.walk(path, exclude, keep_tests=options.include_tests or home.in_tests)
-        if not listing.files:
+        links = [link for link in listing.links if os.path.isfile(link)]
+        if not listing.files and not links:
             raise NoPython(_nothing_under(path, listing))
         roots.packages |= listing.packages
         roots.declare(*listing.projects)
         unreadable.update((problem.path, problem) for problem in listing.unreadable)
         listed.append((home, path, listing.files))
+        linked.extend((home, path, link) for link in links)
     for home, path, files in listed:
-        # The walk follows no links, so a file is the same as another when the given paths really are.
         real = os.path.realpath(path)
         for file in files:
             key = real + file[len(path) :]
             if key not in found or path == file:
                 found[key] = _ref(file, path, home, roots, texts)
+    aliases: dict[str, SourceRef] = {}
+    for home, path, link in linked:
+        key = os.path.realpath(link)
+        if key in found:
+            aliases[link] = found[key]
+        else:
+            found[key] = _ref(link, path, home, roots, texts)
     refs = sorted(found.values(), key=lambda ref: ref.path)
-    return Project(refs, given, roots, options.foreign, sorted(unreadable.values(), key=lambda problem: problem.path))
+    problems = [unreadable[path] for path in sorted(unreadable)]
+    return Project(refs, given, roots, options.foreign, problems, aliases)
 
 
 @dataclass(frozen=True, slots=True)

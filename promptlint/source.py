@@ -26,7 +26,7 @@ _BLANK = re.compile(rb"[ \t\f]*(?:#|$)")
 
 _NEWER_SYNTAX = (
     ((3, 12), re.compile(r"\s*type\s+\w+.*=|\s*(?:async\s+)?def\s+\w+\s*\[|\s*class\s+\w+\s*\[")),
-    ((3, 14), re.compile(r"""(?:.*\W)?[tT][rR]?["']|(?:.*\W)?[rR][tT]["']|\s*except\*?\s+[\w.]+\s*,(?!\s*\w+\s*:)""")),
+    ((3, 14), re.compile(r"""(?:.*\W)?[tT][rR]?["']|(?:.*\W)?[rR][tT]["']|\s*except\*?\s+[\w.]+\s*,\s*[\w.]*[A-Z]""")),
 )
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
