@@ -1,0 +1,428 @@
+"""What a provider does with a prefix: the facts that rules and gates need, from ``knowledge/providers.toml``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import date
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit
+
+from promptlint.knowledge import KnowledgeError
+
+UNKNOWN = "unknown"
+"""The provider of a request of which nothing tells where it goes."""
+
+_FILE = "knowledge/providers.toml"
+_REGIONS = ("tools", "system", "messages")
+_TRIGGERS = ("explicit", "automatic", "unknown")
+_CONFIDENCES = ("high", "med", "low")
+
+
+@dataclass(frozen=True, slots=True)
+class Invalidation:
+    """A change of request parameters and the regions whose cached prefix it costs.
+
+    ``may_drop`` lists regions for which it depends on the model: to be treated as lost.
+    """
+
+    change: str
+    parameters: tuple[str, ...]
+    drops: tuple[str, ...]
+    may_drop: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    confidence: str = "high"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Cache facts of one provider for one model (``model`` may be unknown).
+
+    ``trigger`` is "explicit" (nothing is cached without a marker), "automatic" or "unknown". ``minimum`` is the
+    smallest cacheable prefix in tokens for the model, or the smallest plausible one when the model is unknown.
+    ``order`` lists the regions in wire order. ``max_breakpoints`` is ``None`` where there are no markers, or no limit
+    is known. ``caches`` is false when the named model is known not to cache at all. ``source`` names the row in the
+    form that ``Step.because`` has.
+
+    ``marker`` is the key of a marker on a block, ``converse_marker`` what it is in Bedrock's Converse API,
+    ``request_marker`` the same wish for the whole request; empty where the model takes none. ``too_many`` says what
+    becomes of surplus markers: "error", "dropped" or "" (not known). ``lookback`` counts the blocks ahead of a marker
+    in which an earlier write is found. ``unmarkable`` lists types of block that cannot carry a marker. ``ttls`` are the
+    lifetimes a marker can ask for, ``ttl_seconds`` the lifetime without a choice (0 = no promise). ``granularity`` is
+    the number of tokens by which a cached prefix grows. ``routing`` names the parameter that keeps requests with one
+    prefix together. ``refuses`` are cache fields answered with an error. ``object_conflicts`` are parameters that
+    cannot stand beside a cache object.
+    """
+
+    provider: str
+    model: str | None
+    trigger: str
+    minimum: int
+    minimum_known: bool
+    order: tuple[str, ...] = _REGIONS
+    max_breakpoints: int | None = None
+    longer_ttl_first: bool = False
+    caches: bool = True
+    source: str = ""
+    marker: str = ""
+    converse_marker: str = ""
+    request_marker: str = ""
+    too_many: str = ""
+    lookback: int | None = None
+    unmarkable: tuple[str, ...] = ()
+    ttls: tuple[str, ...] = ()
+    default_ttl: str | None = None
+    ttl_seconds: int | None = None
+    granularity: int = 1
+    routing: str = ""
+    refuses: tuple[str, ...] = ()
+    object_conflicts: tuple[str, ...] = ()
+    invalidation: tuple[Invalidation, ...] = ()
+    as_of: date | None = None
+    confidence: str = "low"
+    sources: tuple[str, ...] = ()
+
+    def invalidates(self, parameter: str) -> Invalidation | None:
+        """What a change of this request parameter costs, or ``None`` when it is not known to cost anything."""
+        return next((row for row in self.invalidation if parameter in row.parameters), None)
+
+
+@cache
+def facts(provider: str, model: str | None) -> Facts:
+    """The facts of ``provider`` for ``model``; of ``UNKNOWN`` for a provider that has no row.
+
+    Without a matching row the minimum is the smallest plausible one and ``minimum_known`` is false. Raises
+    ``KnowledgeError`` when the file is not as its header says.
+    """
+    return _table().facts(provider, model)
+
+
+def identify(*, api: str | None, base_url: str | None, model: str | None) -> str:
+    """The provider that a request goes to: a name that ``facts`` knows, ``UNKNOWN`` when nothing tells.
+
+    ``api`` names the client: the id of its knowledge row, the provider that the row states, or best both, joined by a
+    blank ("anthropic.messages.create vertex"); ``None`` or "structural" when it is not known. A known host in
+    ``base_url`` decides first, then a client bound to one platform, then the prefix or the name of the model, then,
+    without a ``base_url``, the client's own vendor.
+    """
+    return _table().identify(api, base_url, model)
+
+
+def family(provider: str) -> str:
+    """The vendor whose rules apply: "anthropic" for Claude on Bedrock, Vertex or Foundry, "openai" on Azure ..."""
+    return _table().family(provider)
+
+
+def providers() -> tuple[str, ...]:
+    """The names of all providers, in the order of the file."""
+    return tuple(_table().rows)
+
+
+_Row = Mapping[str, Any]
+"""A validated table or row, its lists turned into tuples."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Provider:
+    name: str
+    table: _Row
+    models: tuple[tuple[re.Pattern[str], _Row], ...]
+    invalidation: tuple[Invalidation, ...]
+
+    def match(self, model: str | None) -> _Row:
+        """The first row for this model; empty when there is none."""
+        if model is None:
+            return {}
+        return next((row for pattern, row in self.models if pattern.search(model.lower())), {})
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The whole file, checked. Use ``facts`` and ``identify``; tests make their own with ``parse``."""
+
+    rows: Mapping[str, _Provider]
+    patterns: Mapping[str, tuple[tuple[re.Pattern[str], str], ...]]
+    """Of the sections of ``identify`` whose keys are patterns: what each stands for, in order."""
+    prefixes: Mapping[str, str]
+    channels: Mapping[str, tuple[tuple[re.Pattern[str], str], ...]]
+
+    def facts(self, provider: str, model: str | None) -> Facts:
+        name = provider if provider in self.rows else UNKNOWN
+        line = self._line(self.rows[name].match(model).get("use", name))
+        matches = [p.match(model) for p in line]
+        layers = [*matches, *(p.table for p in line)]
+
+        def look(field: str, default: Any = None) -> Any:
+            return next((layer[field] for layer in layers if field in layer), default)
+
+        minimum = look("min_tokens")
+        named = next(
+            (f"{p.name} '{row['pattern']}'" for p, row in zip(line, matches, strict=True) if row), line[0].name
+        )
+        found = {field: value for field in _LOOKED_UP if (value := look(field)) is not None}
+        if not found.get("marker"):
+            found |= {"max_breakpoints": None, "too_many": ""}
+        if not found.get("ttls"):
+            found["default_ttl"] = None
+        return Facts(
+            provider=provider,
+            model=model,
+            minimum=self._plausible(line) if minimum is None else minimum,
+            minimum_known=minimum is not None,
+            source=f"{_FILE}: {named}",
+            invalidation=next((p.invalidation for p in line if p.invalidation), ()),
+            **found,
+        )
+
+    def identify(self, api: str | None, base_url: str | None, model: str | None) -> str:
+        name = (model or "").strip().lower()
+        for found in self._signs((api or "").lower(), (base_url or "").strip().lower(), name):
+            if found in self.channels:
+                return next(target for pattern, target in self.channels[found] if pattern.search(name))
+            return found
+        return UNKNOWN
+
+    def _signs(self, api: str, base_url: str, model: str) -> Iterator[str]:
+        """What tells the provider or channel, surest first."""
+        host = self._search("hosts", _host(base_url)) if base_url else None
+        if host and host != "local":
+            yield host
+        own = api in self.rows and api not in (UNKNOWN, *(vendor for _, vendor in self.patterns["vendors"]))
+        if platform := api if own else self._search("platforms", api):
+            yield platform
+        prefix = re.match(r"[\w-]+(?=[/:])", model)
+        if prefix and prefix[0] in self.prefixes:
+            yield self.prefixes[prefix[0]]
+        if named := self._search("models", model):
+            yield named
+        if host:  # a proxy on this machine passes a vendor's model on; anything else there is an engine
+            yield host
+        if not base_url and (vendor := self._search("vendors", api)):
+            yield vendor
+
+    def family(self, provider: str) -> str:
+        return self._line(provider)[-1].name if provider in self.rows else UNKNOWN
+
+    def _line(self, name: str) -> list[_Provider]:
+        """The provider and those it inherits from, nearest first."""
+        line = [self.rows[name]]
+        while (parent := line[-1].table.get("inherits")) is not None:
+            line.append(self.rows[parent])
+        return line
+
+    def _plausible(self, line: list[_Provider]) -> int:
+        for provider in line:
+            if "assumed_min_tokens" in provider.table:
+                return int(provider.table["assumed_min_tokens"])
+        return min(int(row["min_tokens"]) for provider in line for _, row in provider.models if "min_tokens" in row)
+
+    def _search(self, section: str, text: str) -> str | None:
+        return next((target for pattern, target in self.patterns[section] if pattern.search(text)), None)
+
+
+def _host(base_url: str) -> str:
+    """Host, port and path of a URL, also of one without a scheme."""
+    try:
+        url = urlsplit(base_url if "//" in base_url else f"//{base_url}")
+    except ValueError:  # not a URL: a template with brackets, for instance
+        return base_url
+    return url.netloc.rpartition("@")[2] + url.path
+
+
+@cache
+def _table() -> Table:
+    return parse((files("promptlint") / _FILE).read_text("utf-8"), _FILE)
+
+
+def parse(text: str, where: str) -> Table:
+    """The table in a TOML document of the form that ``knowledge/providers.toml`` explains.
+
+    Raises ``KnowledgeError``, which names ``where``, the row and the field.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise KnowledgeError(f"{where}: not valid TOML: {error}") from None
+    sources = _mapping(document, "sources", where)
+    rows = {
+        name: _provider(name, table, f'{where}, provider "{name}"', frozenset(sources))
+        for name, table in _mapping(document, "providers", where).items()
+    }
+    _references(rows, where)
+    identify = _mapping(document, "identify", where)
+    channels = {
+        name: _patterns(targets, f'{where}, channel "{name}"', rows)
+        for name, targets in _mapping(identify, "channels", f"{where}, identify").items()
+    }
+    for name, targets in channels.items():
+        if not targets or targets[-1][0].pattern:
+            raise KnowledgeError(f'{where}, channel "{name}", field "": missing, and must come last: any other model')
+    known = rows | channels
+    sections = {s: _mapping(identify, s, f"{where}, identify") for s in ("hosts", "platforms", "models", "vendors")}
+    prefixes = _mapping(identify, "prefixes", f"{where}, identify")
+    for prefix, target in prefixes.items():
+        _target(prefix, target, f"{where}, identify.prefixes", known)
+    patterns = {name: _patterns(section, f"{where}, identify.{name}", known) for name, section in sections.items()}
+    return Table(rows, patterns, prefixes, channels)
+
+
+def _provider(name: str, table: object, where: str, tags: frozenset[str]) -> _Provider:
+    if not isinstance(table, Mapping):
+        raise KnowledgeError(f"{where}: must be a table, is {table!r}")
+    models = []
+    for number, row in enumerate(_rows(table, "models", where), 1):
+        label = f"{where}, model row {number} ({row.get('pattern', '?')!r})"
+        fields = _checked(row, label, _MODEL_FIELDS, ("pattern",), tags)
+        models.append((_regex(fields["pattern"], f'{label}, field "pattern"'), fields))
+    changes = []
+    for number, row in enumerate(_rows(table, "invalidation", where), 1):
+        label = f"{where}, invalidation row {number} ({row.get('change', '?')!r})"
+        changes.append(Invalidation(**_checked(row, label, _CHANGE_FIELDS, ("change", "parameters", "drops"), tags)))
+    rest = {key: value for key, value in table.items() if key not in ("models", "invalidation")}
+    needed = ("sources", "as_of", "confidence") + (() if "inherits" in rest else ("trigger",))
+    return _Provider(name, _checked(rest, where, _TABLE_FIELDS, needed, tags), tuple(models), tuple(changes))
+
+
+def _references(rows: Mapping[str, _Provider], where: str) -> None:
+    """Checks what a look-up relies on: names that exist, no circles, a minimum for every provider."""
+    if UNKNOWN not in rows:
+        raise KnowledgeError(f'{where}, provider "{UNKNOWN}": missing')
+    for name, provider in rows.items():
+        label = f'{where}, provider "{name}"'
+        for row in (provider.table, *(row for _, row in provider.models)):
+            for field in ("inherits", "use"):
+                if field in row and row[field] not in rows:
+                    raise KnowledgeError(f'{label}, field "{field}": no provider "{row[field]}"')
+        seen, at = [name], provider
+        while (parent := at.table.get("inherits")) is not None:
+            if parent in seen:
+                raise KnowledgeError(
+                    f'{label}, field "inherits": goes round in a circle ({" > ".join([*seen, parent])})'
+                )
+            seen.append(parent)
+            at = rows[parent]
+        line = [rows[n] for n in seen]
+        if not any(
+            {"min_tokens", "assumed_min_tokens"} & row.keys()
+            for p in line
+            for row in (p.table, *(r for _, r in p.models))
+        ):
+            raise KnowledgeError(f'{label}, field "assumed_min_tokens": missing, and no row states a minimum')
+
+
+_Check = tuple[str, Callable[[Any], bool]]
+
+
+def _one_of(*words: str) -> _Check:
+    return f"one of {', '.join(words)}", lambda value: value in words
+
+
+def _subset(*words: str) -> _Check:
+    return f"a list of {', '.join(words)}", lambda value: isinstance(value, list) and all(v in words for v in value)
+
+
+_TEXT: _Check = ("text", lambda value: isinstance(value, str))
+_TEXTS: _Check = (
+    "a list of texts",
+    lambda value: isinstance(value, list) and all(isinstance(v, str) for v in value),
+)
+_COUNT: _Check = ("a whole number, 0 or more", lambda value: type(value) is int and value >= 0)
+_FLAG: _Check = ("true or false", lambda value: isinstance(value, bool))
+_DATE: _Check = ("a date", lambda value: type(value) is date)
+
+_COMMON_FIELDS: dict[str, _Check] = {
+    "trigger": _one_of(*_TRIGGERS),
+    "min_tokens": _COUNT,
+    "marker": _TEXT,
+    "converse_marker": _TEXT,
+    "request_marker": _TEXT,
+    "max_breakpoints": _COUNT,
+    "ttls": _TEXTS,
+    "ttl_seconds": _COUNT,
+    "granularity": _COUNT,
+    "refuses": _TEXTS,
+    "sources": _TEXTS,
+    "as_of": _DATE,
+    "confidence": _one_of(*_CONFIDENCES),
+}
+_TABLE_FIELDS: dict[str, _Check] = _COMMON_FIELDS | {
+    "inherits": _TEXT,
+    "order": _subset(*_REGIONS),
+    "assumed_min_tokens": _COUNT,
+    "too_many": _one_of("error", "dropped"),
+    "lookback": _COUNT,
+    "unmarkable": _TEXTS,
+    "default_ttl": _TEXT,
+    "longer_ttl_first": _FLAG,
+    "routing": _TEXT,
+    "object_conflicts": _TEXTS,
+}
+_MODEL_FIELDS: dict[str, _Check] = _COMMON_FIELDS | {"pattern": _TEXT, "use": _TEXT, "caches": _FLAG}
+_CHANGE_FIELDS: dict[str, _Check] = {
+    "change": _TEXT,
+    "parameters": _TEXTS,
+    "drops": _subset(*_REGIONS),
+    "may_drop": _subset(*_REGIONS),
+    "sources": _TEXTS,
+    "confidence": _one_of(*_CONFIDENCES),
+}
+_LOOKED_UP = tuple(f.name for f in fields(Facts) if f.name in _TABLE_FIELDS | _MODEL_FIELDS)
+
+
+def _checked(
+    row: Mapping[str, Any], where: str, schema: Mapping[str, _Check], needed: tuple[str, ...], tags: frozenset[str]
+) -> dict[str, Any]:
+    """The row, its lists as tuples, when every field is known and of its kind."""
+    for field in needed:
+        if field not in row:
+            raise KnowledgeError(f'{where}, field "{field}": missing')
+    for field, value in row.items():
+        if field not in schema:
+            close = get_close_matches(field, schema, 1)
+            hint = f'; did you mean "{close[0]}"?' if close else ""
+            raise KnowledgeError(f'{where}, field "{field}": no such field{hint}')
+        kind, holds = schema[field]
+        if not holds(value):
+            raise KnowledgeError(f'{where}, field "{field}": must be {kind}, is {value!r}')
+    for tag in row.get("sources", ()):
+        if tag not in tags:
+            raise KnowledgeError(f'{where}, field "sources": "{tag}" is not explained under [sources]')
+    return {field: tuple(value) if isinstance(value, list) else value for field, value in row.items()}
+
+
+def _mapping(document: Mapping[str, Any], field: str, where: str) -> Mapping[str, Any]:
+    value = document.get(field)
+    if not isinstance(value, Mapping):
+        raise KnowledgeError(f'{where}, field "{field}": must be a table, is {value!r}')
+    return value
+
+
+def _rows(table: Mapping[str, Any], field: str, where: str) -> list[Mapping[str, Any]]:
+    value = table.get(field, [])
+    if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
+        raise KnowledgeError(f'{where}, field "{field}": must be a list of tables, is {value!r}')
+    return value
+
+
+def _patterns(section: object, where: str, known: Mapping[str, object]) -> tuple[tuple[re.Pattern[str], str], ...]:
+    if not isinstance(section, Mapping):
+        raise KnowledgeError(f"{where}: must be a table, is {section!r}")
+    return tuple((_regex(key, where), _target(key, value, where, known)) for key, value in section.items())
+
+
+def _target(key: str, value: object, where: str, known: Mapping[str, object]) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise KnowledgeError(f'{where}, field "{key}": no provider or channel {value!r}')
+    return value
+
+
+def _regex(pattern: str, where: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise KnowledgeError(f"{where}: {pattern!r} is no regular expression: {error}") from None
