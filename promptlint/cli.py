@@ -124,7 +124,7 @@ def check(
         listed,
         color=output_file is None and terminal.wants_color(sys.stdout),
         width=terminal.width(),
-        rules=registry.select(settings.select, settings.ignore).rules,
+        rules=registry.rules,
         statistics=statistics,
     )
     terminal.write(text, output_file)
@@ -181,7 +181,7 @@ def rule(name: str | None) -> int:
         terminal.write("".join(f"{info.code}  {info.name:{broad}}  {info.summary}\n" for info in registry))
         return CLEAN
     for info in registry.matching(name):
-        text = f"# {info.name} ({info.code})\n\nKind: {info.kind}. Since {info.since}.\n\n{info.doc}\n"
+        text = f"# {info.name} ({info.code})\n\nSince {info.since}.\n\n{info.doc}\n"
         terminal.write(_markdown(text) if terminal.wants_color(sys.stdout) else text)
     return CLEAN
 
