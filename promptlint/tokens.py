@@ -96,7 +96,7 @@ _MODELS = tuple(
     (re.compile(pattern), tokenizers)
     for pattern, tokenizers in (
         (r"(fable|mythos)|(opus|sonnet|haiku)-([5-9]|\d\d)(?!\d)|opus-4[-.]([7-9]|\d\d)(?!\d)", ("claude-4.7",)),
-        (r"claude-(instant|[123]|(opus|sonnet|haiku)-[34])|claude-4-", ("claude-3",)),
+        (r"claude-(instant|[123]|(opus|sonnet|haiku)-[34])|claude-4([-.][0-6])?-", ("claude-3",)),
         (r"claude", ("claude-3", "claude-4.7")),
         (r"gemini|gemma", ("gemini",)),
         (r"deepseek", ("deepseek",)),

@@ -34,6 +34,8 @@ TEXT = (files("promptlint") / "knowledge/providers.toml").read_text("utf-8")
         ("anthropic", "claude-3-5-haiku-latest", 2048, True),
         ("anthropic", "claude-3-5-sonnet-20241022", 1024, True),
         ("anthropic", "Claude-Sonnet-4-5", 1024, True),
+        ("anthropic", "replicate/anthropic/claude-4.5-haiku", 4096, True),
+        ("anthropic", "claude-4-sonnet-20250514", 1024, True),
         ("anthropic", "claude-opus-5-7", 512, False),
         ("anthropic", "claude-next", 512, False),
         ("anthropic", None, 512, False),

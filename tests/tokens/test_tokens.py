@@ -178,6 +178,7 @@ def test_documented_request_agrees_with_the_interval() -> None:
         ("claude-haiku-4-5-20251001", "claude-3"),
         ("us.anthropic.claude-sonnet-4-20250514-v1:0", "claude-3"),
         ("claude-4-sonnet-20250514", "claude-3"),
+        ("claude-4.5-haiku", "claude-3"),
         ("claude-opus-4-7", "claude-4.7"),
         ("anthropic/claude-opus-4.8", "claude-4.7"),
         ("claude-sonnet-5", "claude-4.7"),
