@@ -334,15 +334,21 @@ def _fail(message: str) -> int:
     return FAILED
 
 
-def _explain(error: Exception) -> int:
-    from promptlint import config, engine, registry, terminal
+def _expected() -> tuple[type[Exception], ...]:
+    """The errors whose message is meant for the user; none when the installation is too broken to say."""
+    try:
+        from promptlint import config, engine, registry, terminal
+    except ImportError:
+        return ()
+    return (config.ConfigError, engine.NoInput, registry.RuleError, registry.UnknownRule, terminal.WriteError)
 
+
+def _explain(error: Exception) -> int:
     if os.environ.get("PROMPTLINT_DEBUG") == "1":
         import traceback
 
         traceback.print_exc()
-    known = (config.ConfigError, engine.NoInput, registry.RuleError, registry.UnknownRule, terminal.WriteError)
-    if isinstance(error, known):
+    if isinstance(error, _expected()):
         return _fail(str(error))
     return _fail(
         f"internal error: {type(error).__name__}: {error}; this is a bug in promptlint {__version__}: please report it"

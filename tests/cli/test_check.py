@@ -130,6 +130,15 @@ def test_an_internal_error_shows_no_traceback(run: Run, fake: Engine, monkeypatc
     assert "Traceback" in run("check").err
 
 
+def test_a_broken_installation_is_one_line() -> None:
+    code = (
+        "import sys; sys.modules['promptlint.engine'] = None; from promptlint.cli import run; sys.exit(run(['check']))"
+    )
+    done = command(f'${{P% -m promptlint}} -c "{code}"')
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "internal error: " in done.stderr and "promptlint.engine" in done.stderr
+
+
 def test_interrupted(run: Run, fake: Engine) -> None:
     fake.error = KeyboardInterrupt()
     done = run("check")
