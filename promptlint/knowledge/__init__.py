@@ -52,7 +52,7 @@ GRAINS = {"microsecond": 1e-6, "second": 1.0, "minute": 60.0, "hour": 3600.0, "d
 """Granularity of a clock by name, in seconds."""
 
 _HOW = ("decorator", "base", "function", "register", "module")
-_QUALIFIED = re.compile(r"(?:\*|[A-Za-z_][\w-]*)(?:\.[A-Za-z_][\w-]*)*")
+_QUALIFIED = re.compile(r"(?:\*|@?[A-Za-z_][\w-]*)(?:\.[A-Za-z_][\w-]*)*")
 _NO_ROWS = frozenset(("providers.toml",))  # facts about providers, read by promptlint.provider
 
 
@@ -285,7 +285,7 @@ class _Row:
         if not isinstance(value, Mapping):
             raise self.fail(name, f"expected a table of argument = part, got {value!r}")
         for key, part in value.items():
-            if part not in PARTS:
+            if not isinstance(part, str) or part not in PARTS:
                 raise self.fail(f"{name}.{key}", _unknown(part, tuple(PARTS)))
         return dict.fromkeys(ignore, "ignore") | dict(value)
 
@@ -352,7 +352,8 @@ class _Rows:
         )
         for call in calls:
             label = f"{types[0].rpartition('.')[0]}.{call}" if types else call
-            for path in (call, *_variants(call, through)):
+            head, _, last = call.rpartition(".")
+            for path in (call, *(f"{head}.{name}.{last}" for name in through)):
                 self.sinks.append(replace(sink, id=label, call=path, because=f"{header.file}: {call}"))
 
     def _client(self, table: object, where: str, header: _Header) -> None:
@@ -417,17 +418,17 @@ class _Header:
         row.done(("sink", "client", "source", "entry", "memoiser", "window", "ignore", "types", "parts"))
 
     def expand(self, row: _Row, names: Sequence[str]) -> tuple[str, ...]:
-        """Names with the file's groups of types replaced by their members: "client", and "client.copy"."""
+        """Names with the file's groups of types replaced by their members: "@client", and "@client.copy"."""
         return tuple(member for name in names for member in self._members(row, name))
 
     def _members(self, row: _Row, name: str) -> Iterator[str]:
-        group, dot, path = name.partition(".")
-        if group not in self._types:
-            if not dot and self._types:
-                raise row.fail("types", f'no group of types is called "{name}"')
+        if not name.startswith("@"):
             yield name
             return
-        members = self._types[group]
+        group, dot, path = name[1:].partition(".")
+        members = self._types.get(group)
+        if members is None:
+            raise row.fail("types", f'no group of types is called "{group}"')
         if not isinstance(members, list) or not all(isinstance(m, str) and _QUALIFIED.fullmatch(m) for m in members):
             raise row.fail("types", f'the group "{group}" must be a list of dotted names')
         yield from (member + dot + path for member in members)
@@ -444,14 +445,6 @@ class _Header:
             if parts.get(key) not in ("config", "body", "requests"):
                 raise row.fail(f"nested.{key}", f'parts.{key} must be "config", "body" or "requests"')
         return parts, nested
-
-
-def _variants(call: str, through: Sequence[str]) -> Iterator[str]:
-    """``messages.create`` through ``with_raw_response`` is spelled below the resource and below the client."""
-    head, _, last = call.rpartition(".")
-    for name in through:
-        yield f"{head}.{name}.{last}"
-        yield f"{name}.{call}"
 
 
 def _scan_words(sink: SinkRow) -> Iterator[str]:
