@@ -100,8 +100,9 @@ class _Roots:
 
     def of(self, directory: str, top: str) -> str:
         """The import root that names the files of a directory."""
-        if directory in self.packages:
-            return next((above for above in _upwards(directory, top) if above not in self.packages), top)
+        if directory in self.packages or self.is_inside_package(directory):
+            outside = (a for a in _upwards(directory, top) if a not in self.packages and not self.is_inside_package(a))
+            return next(outside, top)
         return next((above for above in _upwards(directory, top) if above in self.declared), directory)
 
     def declare(self, *directories: str) -> None:
@@ -114,7 +115,7 @@ class _Roots:
                     self.declared.add(inner)
 
     def is_inside_package(self, root: str) -> bool:
-        return root in self.packages and root not in self.declared
+        return root not in self.declared and not self.packages.isdisjoint(_upwards(root, os.sep))
 
 
 class Project:
@@ -142,7 +143,7 @@ class Project:
 
         Any directory may be the import root of what stands below it. Roots above ``near`` win, the deepest first.
         A root elsewhere must be declared or hold a regular package of that name; there the nearest to ``near`` wins.
-        The inside of a regular package is a root only for its own files (scripts are run there), if no other fits.
+        Directories inside a regular package are roots only for scripts in them or if given, where no other root fits.
         Names of the standard library are never the project's.
         """
         candidates = self._modules.get(dotted)
@@ -168,7 +169,8 @@ class Project:
         if near is None:
             return (2 * inside + (not declared), 0, depth)
         if inside:
-            return (2, 0, 0) if root == near.directory else None
+            runs_here = root == near.directory or (root in self._given and _within(near.directory, root))
+            return (2, -depth, 0) if runs_here else None
         if _within(near.directory, root):
             return (0, -depth, 0)
         if declared or os.path.join(root, head) in self._roots.packages:

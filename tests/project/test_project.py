@@ -262,9 +262,24 @@ def test_a_script_inside_a_package_may_import_its_neighbours_by_bare_name() -> N
     it = project()
     assert path_of(it.module("prompts", ref(it, "app/main.py"))) == "app/prompts.py"
     assert it.module("prompts", ref(it, "app/deep/x.py")) is None
+    given = project("app")
+    assert path_of(given.module("prompts", ref(given, "app/deep/x.py"))) == "app/prompts.py"
     write("prompts.py")
     it = project()
     assert path_of(it.module("prompts", ref(it, "app/main.py"))) == "prompts.py"
+
+
+def test_a_directory_without_init_inside_a_package_is_no_root_for_others() -> None:
+    write("kit/__init__.py", "kit/hooks/azure/__init__.py", "kit/hooks/log.py", "kit/llm/azure.py", "kit/llm/deep/x.py")
+    it = project()
+    assert it.module("azure", ref(it, "kit/__init__.py")) is None
+    assert it.module("azure", ref(it, "kit/llm/deep/x.py")) is None
+    assert path_of(it.module("kit.hooks.azure", ref(it, "kit/llm/azure.py"))) == "kit/hooks/azure/__init__.py"
+    assert ref(it, "kit/llm/azure.py").module == "kit.llm.azure"
+    hooks = ref(it, "kit/hooks/azure/__init__.py")
+    dotted = it.relative(hooks, 2, "log")
+    assert dotted == "kit.hooks.log"
+    assert path_of(it.module(dotted, hooks)) == "kit/hooks/log.py"
 
 
 def test_the_nearest_of_equal_names_wins() -> None:
