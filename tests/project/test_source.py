@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import stat
 import sys
 import warnings
 from collections.abc import Iterator
@@ -154,7 +153,6 @@ def test_a_huge_file_is_not_read(here: Path) -> None:
     with open(here / "huge.py", "wb") as stream:
         stream.truncate(module.MAX_BYTES + 1_000_000)
     assert read(here / "huge.py") == Unreadable("huge.py", "too large (9.0 MB; the limit is 8 MB)")
-    assert stat.S_ISREG((here / "huge.py").stat().st_mode)
 
 
 def test_a_long_line_and_many_lines() -> None:
@@ -207,10 +205,10 @@ def test_newer_syntax_is_recognised(message: str, line: str) -> None:
 
 
 @pytest.mark.usefixtures("python_3_11")
-@pytest.mark.parametrize("line", ['print "type x = 1"', "type = = 3", "def f[", "except ValueError, e:", 'x = get"a"'])
+@pytest.mark.parametrize("line", ['print "type x = 1"', "type = = 3", "except ValueError, e:", 'x = get"a"'])
 def test_plain_mistakes_are_not_called_newer(line: str) -> None:
     found = module._broken(source_of(line.encode()), SyntaxError("invalid syntax", ("a.py", 1, 1, line)))
-    assert found.message == "invalid syntax" or line == "def f["
+    assert found.message == "invalid syntax"
 
 
 def test_what_this_python_does_not_know_yet() -> None:
