@@ -431,7 +431,7 @@ class _Header:
             raise row.fail("types", f'no group of types is called "{group}"')
         if not isinstance(members, list) or not all(isinstance(m, str) and _QUALIFIED.fullmatch(m) for m in members):
             raise row.fail("types", f'the group "{group}" must be a list of dotted names')
-        yield from (member + dot + path for member in members)
+        yield from (inner + dot + path for member in members for inner in self._members(row, member))
 
     def parts(self, row: _Row, name: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
         """The parts of a row and of the objects nested in its arguments, with the names that the file ignores."""
