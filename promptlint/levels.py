@@ -1,0 +1,421 @@
+"""The gates and levels of DESIGN section 3: what ends a shared prefix too early, and how loudly to say so.
+
+Rules read the verdicts (``Request.breaks``) and add words; none of them repeats a gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+from typing import Literal
+
+from promptlint.finding import Confidence, Finding, Region, Scope, Severity
+from promptlint.provider import Facts
+from promptlint.request import Axis, Break, Breakpoint, Cause, Kind, Moment, Mutator, Request, Segment
+from promptlint.span import Span
+from promptlint.tokens import UNKNOWN, ZERO, Interval
+
+HOUR, DAY = 3_600.0, 86_400.0
+
+_PER_TURN = frozenset({Axis.CALL, Axis.TURN})
+_PER_CONVERSATION = _PER_TURN | {Axis.CONVERSATION, Axis.USER}
+_PER_PROCESS = frozenset({Axis.PROCESS, Axis.HASH_SEED, Axis.MACHINE, Axis.DEPLOYMENT})
+
+_SERIOUS = frozenset({"opaque", "opaque-call", "unknown-call", "name-match", "assumed-entry", "bound"})
+"""Approximations of which two leave little certainty; any other lowers it by one step in all."""
+
+_RENDERED = frozenset({"time", "random", "counter", "environment", "unordered"})
+"""Causes that spoil a history when it is rendered anew for each request; what users and tools say belongs in it."""
+
+_PLACES = {
+    Region.TOOLS: "in the tools",
+    Region.SYSTEM: "in the system text",
+    Region.FIRST_MESSAGE: "in the first message",
+    Region.MID_HISTORY: "among the old messages",
+    Region.LAST_MESSAGE: "in the newest message",
+    Region.PARAMETERS: "in the parameters",
+}
+_GUARDS = {
+    "threshold": "above a threshold",
+    "error": "on an error path",
+    "command": "on a command of the user",
+    "configuration": "with an option switched on",
+}
+
+
+# --- what rules and the engine ask for -------------------------------------------------------------------------------
+
+
+def breaks(request: Request, gap: float) -> tuple[Break, ...]:
+    """The places where the prefix of this request stops being shared, in wire order, with what each costs.
+
+    ``gap`` is the typical time between two turns in seconds. A cause is reported once, for the scope in which it is
+    loudest, and only if text that could be reused stands behind it; the first break of each scope is ``earliest``.
+    """
+    if not request.facts.caches or not (request.reuse.turns or request.reuse.repeats):
+        return ()
+    found: list[Break] = []
+    for index, segment in enumerate(request.segments):
+        for cause in segment.causes:
+            known = any(b.cause.origin == cause.origin and b.cause.kind == cause.kind for b in found)
+            candidates = () if known else tuple(_candidates(request, index, cause, gap))
+            if candidates:
+                loudest = max(candidates, key=lambda b: b.severity)
+                found.append(replace(loudest, earliest=all(b.scope is not loudest.scope for b in found)))
+    return tuple(found)
+
+
+def reaches_minimum(tokens: Interval, facts: Facts) -> Literal["yes", "maybe", "no"]:
+    """Whether that much text can be cached at all by the provider."""
+    if tokens.low >= facts.minimum:
+        return "yes"
+    return "maybe" if tokens.high >= facts.minimum else "no"
+
+
+def one_step_down(confidence: Confidence) -> Confidence:
+    """The next lower confidence; LOW stays LOW."""
+    return Confidence(max(confidence - 1, Confidence.LOW))
+
+
+def certainty(request: Request, features: frozenset[str] = frozenset()) -> Confidence:
+    """The confidence left after the approximations of the request, of its reuse and of a cause or mutator."""
+    taken = features | request.reuse.features
+    if len(taken & _SERIOUS) > 1 or request.confidence is Confidence.LOW:
+        return Confidence.LOW
+    return Confidence.MEDIUM if taken or request.confidence < Confidence.HIGH else Confidence.HIGH
+
+
+def under_guard(guard: str | None, severity: Severity, confidence: Confidence) -> tuple[Severity, Confidence]:
+    """The level of something that only happens under a guard ("always" or ``None``: no guard)."""
+    if guard in (None, "always"):
+        return severity, confidence
+    if guard == "command":
+        return min(severity, Severity.WARNING), min(confidence, Confidence.MEDIUM)
+    return Severity.INFO, confidence
+
+
+def keeps_history(request: Request) -> bool:
+    """Whether a later request repeats the turns of this one."""
+    return request.reuse.turns or (request.reuse.repeats == "loop" and request.has_history)
+
+
+def assumed(request: Request) -> bool:
+    """Whether nothing in the project shows that the code which sends is called again."""
+    return request.reuse.repeats == "assumed" or "assumed-entry" in request.reuse.features
+
+
+def unmarked(request: Request) -> bool:
+    """Whether the provider caches nothing here today, because it wants a breakpoint and none is set."""
+    facts = request.facts
+    return facts.trigger == "explicit" and facts.max_breakpoints is not None and not request.breakpoints
+
+
+def shared_prefix(request: Request) -> Interval:
+    """Tokens at the start of the request that every conversation of the program sends alike."""
+    total = ZERO
+    for segment in request.segments:
+        if _kept(segment) or any(_differs(c, Scope.CONVERSATION, Moment.SESSION) for c in segment.causes):
+            break
+        total += _weight(segment)
+    return total
+
+
+def constant(segment: Segment) -> bool:
+    """Whether the segment is known to be the same in every request of the program."""
+    known = segment.text is not None or segment.persistent or segment.kind is Kind.TOOL
+    return known and not segment.causes and not segment.repeats
+
+
+def spoiled_marker(request: Request, broken: Break) -> Breakpoint | None:
+    """The breakpoint that stands on the very block whose tail varies: an entry that is written and never read.
+
+    ``None`` when something behind the break is lost as well (then the value itself is in the wrong place).
+    """
+    segment = request.segments[broken.segment]
+    if request.facts.trigger != "explicit" or broken.scope is Scope.PROCESS or segment.region is Region.TOOLS:
+        return None
+    end = _last_marked(request)
+    if history_behind(request, broken) or end < broken.segment:
+        return None
+    behind = sum((_weight(s) for s in request.segments[broken.segment + 1 : end + 1] if not s.causes), ZERO)
+    if segment.region is not Region.LAST_MESSAGE and reaches_minimum(behind, request.facts) != "no":
+        return None
+    for marker in request.breakpoints:
+        marked = request.segments[_position(request, marker)]
+        same_block = (marked.region, marked.message) == (segment.region, segment.message)
+        if _position(request, marker) >= broken.segment and (same_block or segment.region is Region.LAST_MESSAGE):
+            return marker
+    return None
+
+
+def text_breaks(request: Request, kind: str) -> Iterator[Break]:
+    """The breaks by causes of one kind in prompt text, except those that are the fault of a breakpoint's place."""
+    for broken in request.breaks:
+        tools = request.segments[broken.segment].region is Region.TOOLS
+        if broken.cause.kind == kind and not tools and not spoiled_marker(request, broken):
+            yield broken
+
+
+def tool_breaks(request: Request) -> Iterator[tuple[Break, Literal["order", "set", "definition"]]]:
+    """The breaks in the tools: whether the order of tools, the set of them or the text of one differs."""
+    for broken in request.breaks:
+        segment, kind = request.segments[broken.segment], broken.cause.kind
+        if segment.region is not Region.TOOLS:
+            continue
+        if kind == "unordered":
+            yield broken, "order"
+        elif kind in ("time", "random", "environment") or not (
+            segment.optional or segment.repeats or kind == "conditional"
+        ):
+            yield broken, "definition"
+        else:
+            yield broken, "set"
+
+
+def history_behind(request: Request, broken: Break) -> bool:
+    """Whether kept turns are part of what the next turn loses."""
+    return broken.scope is Scope.TURN and _last_history(request) >= broken.segment
+
+
+# --- findings and their words ----------------------------------------------------------------------------------------
+
+
+def report(request: Request, broken: Break, advice: str, subject: str = "", loss: str = "", kind: str = "") -> Finding:
+    """The finding for a break: what varies, where, how often, and what that costs.
+
+    ``subject`` and ``loss`` replace the words for the cause in its place and for what becomes of the tokens.
+    """
+    cause, segment = broken.cause, request.segments[broken.segment]
+    changes, subject = how_often(broken), subject or f"{cause.what} {_PLACES[segment.region]}"
+    loss = loss or ("cannot be reused" if broken.scope is Scope.TURN else "cannot be shared")
+    guard = f" ({_GUARDS[cause.conditional]})" if cause.conditional in ("threshold", "error", "configuration") else ""
+    later = ", even once the earlier break is fixed" if not broken.earliest else ""
+    message = f"{subject} {changes}{guard}: {cost(request, broken)} {loss}{later}"
+    if unmarked(request):
+        message += "; nothing is cached here yet (no breakpoint is set), and this would defeat one"
+    return Finding(
+        message=message,
+        primary=segment.span,
+        severity=broken.severity,
+        confidence=broken.confidence,
+        scope=broken.scope,
+        region=segment.region,
+        site=request.site,
+        label=changes,
+        advice=advice,
+        origin=cause.origin,
+        flow=cause.flow,
+        related=evidence(request),
+        tokens_lost=broken.lost,
+        kind=kind,
+    )
+
+
+def report_mutator(
+    request: Request, mutator: Mutator, message: str, advice: str, severity: Severity, confidence: Confidence
+) -> Finding:
+    """The finding for a change to what was already sent; ``severity`` and ``confidence`` hold without a guard."""
+    severity, confidence = under_guard(mutator.guard, severity, confidence)
+    guard = f" ({_GUARDS[mutator.guard]})" if mutator.guard in _GUARDS else ""
+    return Finding(
+        message=message + guard,
+        primary=mutator.span,
+        severity=severity,
+        confidence=min(confidence, certainty(request, mutator.features)),
+        scope=Scope.TURN,
+        region=Region.MID_HISTORY,
+        site=request.site,
+        label=mutator.what,
+        advice=advice,
+        origin=mutator.origin,
+        flow=mutator.flow,
+        related=evidence(request),
+        tokens_lost=UNKNOWN,
+    )
+
+
+def evidence(request: Request) -> tuple[tuple[Span, str], ...]:
+    """Why the prefix counts as sent again, as a related place."""
+    return ((request.reuse.span, request.reuse.why),) if request.reuse.span else ()
+
+
+def in_words(tokens: Interval) -> str:
+    """A number of tokens for a message: "at least 2,400 tokens"."""
+    if tokens.high == inf:
+        return f"at least {tokens.low:,} tokens" if tokens.low else "an unknown number of tokens"
+    high = int(tokens.high)
+    if tokens.low == high:
+        return f"{high:,} token{'s' if high != 1 else ''}"
+    return f"{tokens.low:,} to {high:,} tokens" if tokens.low else f"up to {high:,} tokens"
+
+
+def cost(request: Request, broken: Break) -> str:
+    """What a break loses, for a message."""
+    if history_behind(request, broken):
+        known = Interval(broken.lost.low, broken.lost.low)
+        return f"{in_words(known)} and the whole history" if known.low else "the whole history"
+    return in_words(broken.lost)
+
+
+def how_often(broken: Break) -> str:
+    """When the bytes of the cause change, for a message: "changes on every turn"."""
+    cause, per_turn = broken.cause, broken.scope is Scope.TURN
+    if cause.conditional == "command":
+        return f"changes {_GUARDS['command']}"
+    if broken.scope is Scope.PROCESS:
+        return "differs from machine to machine" if cause.axes == {Axis.MACHINE} else "differs from process to process"
+    grain = cause.grain or 0
+    if grain >= DAY:
+        return "changes every day"
+    if cause.moment is Moment.SESSION or not (cause.kind == "time" or grain or cause.axes & _PER_TURN):
+        return "differs from user to user" if cause.axes == {Axis.USER} else "differs in every conversation"
+    if grain >= 60:
+        return f"changes every {'hour' if grain >= HOUR else 'minute'}"
+    return "changes on every turn" if per_turn else "changes on every call"
+
+
+# --- the verdict on one cause ----------------------------------------------------------------------------------------
+
+
+def _candidates(request: Request, index: int, cause: Cause, gap: float) -> Iterator[Break]:
+    """The scopes that this cause breaks at this segment, each with its level; the widest loss comes first."""
+    segment = request.segments[index]
+    if cause.kind == "opaque":  # not known to vary: no evidence
+        return
+    for scope in (Scope.TURN, Scope.CONVERSATION, Scope.PROCESS):
+        since = _since(request, scope)
+        if since is None or not _differs(cause, scope, since) or not _stands(request, index, cause, scope):
+            continue
+        lost = _lost(request, index, scope, since)
+        severity = _gated(request, index, scope, lost, _loudness(cause, scope, segment.region, gap))
+        if severity is None:
+            continue
+        severity, confidence = under_guard(cause.conditional, severity, certainty(request, cause.features))
+        yield Break(index, cause, scope, severity, confidence, lost)
+
+
+def _since(request: Request, scope: Scope) -> Moment | None:
+    """The first evaluation time that tells apart two requests of this scope; ``None``: the scope has no reuse."""
+    repeats = request.reuse.repeats
+    match scope:
+        case Scope.TURN if request.reuse.turns:
+            return Moment.CALL
+        case Scope.TURN:
+            return Moment.LOOP if keeps_history(request) else None
+        case Scope.CONVERSATION if repeats == "loop" and not keeps_history(request):
+            return Moment.LOOP  # items of one batch: what was computed ahead of the loop is the same for all
+        case Scope.CONVERSATION:
+            return Moment.SESSION if repeats else None
+        case _:
+            return Moment.IMPORT
+
+
+def _differs(cause: Cause, scope: Scope, since: Moment) -> bool:
+    """Whether the bytes of this cause differ between two requests of the scope."""
+    clock = cause.kind == "time" or cause.grain is not None
+    match scope:
+        case Scope.TURN:
+            return cause.moment >= since and (clock or bool(cause.axes & _PER_TURN))
+        case Scope.CONVERSATION:
+            return cause.moment >= since and (clock or bool(cause.axes & _PER_CONVERSATION))
+        case _:
+            between = bool(cause.axes & _PER_PROCESS) or _differs(cause, Scope.CONVERSATION, Moment.SESSION)
+            return between or cause.kind == "random" or (clock and (cause.grain or 0) < DAY)
+
+
+def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
+    """Whether a cause in this place is a break at all."""
+    segment = request.segments[index]
+    if segment.region is Region.LAST_MESSAGE:  # harmless, unless a breakpoint caches it together with what precedes it
+        marked = request.facts.trigger == "explicit" and _last_marked(request) >= index
+        return marked and scope is Scope.CONVERSATION and not keeps_history(request) and not request.has_history
+    if segment.kind is Kind.HISTORY:
+        return cause.kind in _RENDERED
+    if scope is Scope.PROCESS:  # what differs in every conversation is judged there
+        return cause.kind in ("unordered", "environment") or cause.moment is Moment.IMPORT
+    return True
+
+
+def _loudness(cause: Cause, scope: Scope, region: Region, gap: float) -> Severity:
+    """The level by DESIGN's table, before gates."""
+    if scope is Scope.TURN:
+        slow = cause.grain is not None and cause.grain > gap and cause.grain >= HOUR
+        return Severity.INFO if slow else Severity.ERROR
+    if scope is Scope.PROCESS:
+        return Severity.WARNING if cause.kind == "unordered" and region is Region.TOOLS else Severity.INFO
+    if region is Region.LAST_MESSAGE:
+        return Severity.WARNING
+    personal = cause.kind in ("user", "state", "environment", "conditional")
+    return Severity.INFO if personal or (cause.grain or 0) >= DAY else Severity.WARNING
+
+
+def _gated(request: Request, index: int, scope: Scope, lost: Interval, severity: Severity) -> Severity | None:
+    """The level after the gates: enough text behind, reuse that was seen, a cache that is switched on."""
+    history = _last_history(request)
+    if scope is Scope.TURN and history >= 0:
+        return severity if history >= index else None
+    enough = reaches_minimum(lost, request.facts)
+    if enough == "no":
+        return None
+    weak = enough == "maybe" or (scope is not Scope.TURN and (assumed(request) or unmarked(request)))
+    return Severity.INFO if weak else severity
+
+
+def _lost(request: Request, index: int, scope: Scope, since: Moment) -> Interval:
+    """Tokens that could be reused in this scope if the segment at ``index`` did not vary.
+
+    Behind it that is all text that does not vary itself. With explicit breakpoints it is what they cover, which begins
+    right behind the last breakpoint ahead of the segment: without one there, the text before it is lost too.
+    """
+    start, end = index + 1, len(request.segments) - 1
+    if request.facts.trigger == "explicit" and request.breakpoints:
+        end = _last_marked(request)
+        if end >= index:
+            start = max(
+                (m.segment + 1 for m in request.breakpoints if m.segment < index and not m.automatic), default=0
+            )
+    last = _last_history(request) if scope is Scope.TURN else -1
+    if scope is not Scope.TURN:  # another conversation has other turns: nothing behind them is shared
+        end = min(end, next((i for i, s in enumerate(request.segments) if s.kind is Kind.HISTORY), end + 1) - 1)
+        if end < index:
+            return ZERO
+    total = ZERO
+    for position in range(start, len(request.segments)):
+        segment = request.segments[position]
+        varies = any(_differs(c, scope, since) for c in segment.causes)
+        if scope is Scope.TURN and _kept(segment):
+            total += UNKNOWN if position >= index else ZERO
+        elif position > end or position == index:
+            continue
+        elif varies and segment.region is Region.LAST_MESSAGE and position > index:
+            break  # the question itself: nothing behind it can be shared
+        elif not varies and (last < 0 or position <= last):
+            total += _weight(segment)
+    return total
+
+
+def _weight(segment: Segment) -> Interval:
+    """Tokens of a segment; its lower bound counts only where the text is known to be there and to stay the same."""
+    sure = constant(segment) and not segment.optional
+    return Interval(segment.tokens.low if sure else 0, inf if segment.repeats else segment.tokens.high)
+
+
+def _position(request: Request, marker: Breakpoint) -> int:
+    """The segment that a breakpoint closes."""
+    return len(request.segments) - 1 if marker.automatic else marker.segment
+
+
+def _last_marked(request: Request) -> int:
+    """The last segment that a breakpoint covers, -1 without one."""
+    return max((_position(request, marker) for marker in request.breakpoints), default=-1)
+
+
+def _last_history(request: Request) -> int:
+    """The last segment that holds kept turns, -1 without one."""
+    return max((i for i, s in enumerate(request.segments) if _kept(s)), default=-1)
+
+
+def _kept(segment: Segment) -> bool:
+    turns = segment.region in (Region.FIRST_MESSAGE, Region.MID_HISTORY) and segment.repeats
+    return segment.kind is Kind.HISTORY or turns

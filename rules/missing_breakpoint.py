@@ -1,0 +1,102 @@
+r"""A cache that must be asked for is not asked for.
+
+## What it does
+Reports repeated requests with a growing history or a large constant prefix, to a provider that caches only at
+breakpoints, when the request has none.
+
+## Why is this bad?
+Without a breakpoint the provider caches nothing: the constant text and the whole history are paid for in full with
+every request, where a cache read costs about a tenth.
+
+## Example
+```python
+from anthropic import Anthropic
+
+client = Anthropic()
+RULES = "Answer briefly. " * 600
+history = []
+while True:
+    history.append({"role": "user", "content": input()})
+    reply = client.messages.create(model="claude-sonnet-4-5", max_tokens=500, system=RULES, messages=history)
+    history.append({"role": "assistant", "content": reply.content})
+```
+
+## Use instead
+```python
+from anthropic import Anthropic
+
+client = Anthropic()
+RULES = "Answer briefly. " * 600
+history = []
+while True:
+    history.append({"role": "user", "content": input()})
+    reply = client.messages.create(
+        model="claude-sonnet-4-5",
+        max_tokens=500,
+        system=RULES,
+        messages=history,
+        cache_control={"type": "ephemeral"},
+    )
+    history.append({"role": "assistant", "content": reply.content})
+```
+
+## Fix safety
+No automatic fix: writing an entry costs more than plain input, which only pays if the next request comes in time.
+
+## Limits
+Silent where something unseen may add a breakpoint: unresolved `**kwargs`, `extra_body`, middleware.
+"""
+
+from collections.abc import Iterator
+from math import inf
+
+from promptlint.api import (
+    Finding,
+    Interval,
+    Region,
+    Request,
+    Scope,
+    Severity,
+    assumed,
+    certainty,
+    evidence,
+    in_words,
+    keeps_history,
+    reaches_minimum,
+    rule,
+    shared_prefix,
+    unmarked,
+)
+
+
+@rule("PL403", kind="missing-breakpoint", since="0.1.0")
+def check(request: Request) -> Iterator[Finding]:
+    turns, prefix = keeps_history(request), shared_prefix(request)
+    enough = reaches_minimum(prefix, request.facts)
+    if not unmarked(request) or not request.facts.caches or request.open:
+        return
+    if not turns and (request.reuse.repeats is None or enough == "no"):
+        return
+    known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low else ""
+    what = f"the growing history{known}" if turns else f"the same {in_words(prefix)}"
+    if "converse" in request.api:
+        advice = 'add {"cachePoint": {"type": "default"}} behind the last block that later requests repeat'
+    elif turns:
+        advice = 'pass cache_control={"type": "ephemeral"} with the request: it marks the newest block of each turn'
+    else:
+        advice = 'set "cache_control": {"type": "ephemeral"} on the last constant block'
+    yield Finding(
+        message=f"no cache breakpoint: {what} are paid for in full with every request"
+        if not turns or known
+        else f"no cache breakpoint: {what} is paid for in full with every request",
+        primary=request.site.span,
+        severity=Severity.INFO if assumed(request) or (not turns and enough == "maybe") else Severity.WARNING,
+        confidence=certainty(request),
+        scope=Scope.TURN if turns else Scope.CONVERSATION,
+        region=next((s.region for s in request.segments), Region.SYSTEM),
+        site=request.site,
+        label="nothing is cached here",
+        advice=advice,
+        related=evidence(request),
+        tokens_lost=Interval(prefix.low, inf) if turns else prefix,
+    )

@@ -1,0 +1,67 @@
+r"""The history is cut to a fixed number of messages.
+
+## What it does
+Reports histories from which the oldest messages are dropped one by one: `history[-20:]`, `pop(0)`,
+`deque(maxlen=20)`, a `LIMIT` on the stored rows, trimming until the budget fits.
+
+## Why is this bad?
+Once the window is full, every turn removes a message from the front. The first message then differs each time, and
+only the text ahead of the history can still be reused.
+
+## Example
+```python
+from openai import OpenAI
+
+client = OpenAI()
+RULES = {"role": "system", "content": "Answer briefly. " * 600}
+history = []
+while True:
+    history.append({"role": "user", "content": input()})
+    reply = client.chat.completions.create(model="gpt-4.1", messages=[RULES, *history[-10:]])
+    history.append({"role": "assistant", "content": reply.choices[0].message.content})
+```
+
+## Use instead
+```python
+from openai import OpenAI
+
+client = OpenAI()
+RULES = {"role": "system", "content": "Answer briefly. " * 600}
+history = []
+while True:
+    history.append({"role": "user", "content": input()})
+    if len(history) > 100:
+        history = history[-20:]
+    reply = client.chat.completions.create(model="gpt-4.1", messages=[RULES, *history])
+    history.append({"role": "assistant", "content": reply.choices[0].message.content})
+```
+
+## Fix safety
+No automatic fix: what the model may forget is the author's choice.
+
+## Limits
+A window of more than 40 messages, and a cut in bulk above a threshold, are reported as information only.
+"""
+
+from collections.abc import Iterator
+
+from promptlint.api import Confidence, Conversation, Finding, Severity, keeps_history, report_mutator, rule
+
+
+@rule("PL301", kind="history-truncated", since="0.1.0")
+def check(conversation: Conversation) -> Iterator[Finding]:
+    request = conversation.request
+    for mutator in conversation.mutators if request.facts.caches else ():
+        # A window over kept turns shows by itself that they are sent again.
+        if mutator.kind == "window" and (keeps_history(request) or request.has_history):
+            size = f" to {mutator.keeps} messages" if mutator.keeps is not None else ""
+            yield report_mutator(
+                request,
+                mutator,
+                f"{mutator.what} cuts the history{size}: once it is full, each turn drops the oldest message and "
+                "nothing behind it can be reused",
+                "cut rarely and in bulk (for example from 100 messages to 20), so that the turns in between share a "
+                "prefix",
+                Severity.WARNING if mutator.keeps is None or mutator.keeps <= 40 else Severity.INFO,
+                Confidence.HIGH if keeps_history(request) else Confidence.MEDIUM,
+            )
