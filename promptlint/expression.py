@@ -1,0 +1,280 @@
+"""The expression DAG: what a function computes, with everything that needs another file left as an operator.
+
+A node is made once per place in the code and compared by identity, so it can key memo tables. Nothing here knows of
+files: ``at`` is turned into a ``Span`` by the module that owns it.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class At(NamedTuple):
+    """Where a node stands, as ``ast`` gives it: lines from 1, columns in UTF-8 bytes from 0."""
+
+    lineno: int
+    col_offset: int
+    end_lineno: int
+    end_col_offset: int
+
+
+NOWHERE = At(0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expr:
+    """Base of all nodes."""
+
+    at: At
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal(Expr):
+    """A constant: text, number, bytes, ``None``, ``True`` ..."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown(Expr):
+    """A construct that is not followed; ``parts`` are the operands whose variation it inherits."""
+
+    what: str
+    parts: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Param(Expr):
+    """A parameter of the function, as it was on entry."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Global(Expr):
+    """A name that is neither local nor built in by assignment: module level, an import, or a builtin."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Free(Expr):
+    """A variable of the enclosing function, read by a nested one."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Import(Expr):
+    """An imported module or name, absolute."""
+
+    dotted: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Definition(Expr):
+    """A function, lambda or class defined in this body; ``node`` identifies it in the module's index."""
+
+    node: ast.AST
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attr(Expr):
+    base: Expr
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item(Expr):
+    base: Expr
+    key: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slice(Expr):
+    base: Expr
+    lower: Expr | None
+    upper: Expr | None
+    step: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """A test under which a piece of code runs; ``sense`` is false in the else branch. ``error`` marks an except clause."""
+
+    test: Expr | None
+    sense: bool = True
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Expr):
+    """A call with the loops and guards around it, innermost last. ``None`` as a keyword stands for ``**``."""
+
+    func: Expr
+    args: tuple[Expr, ...]
+    keywords: tuple[tuple[str | None, Expr], ...]
+    loops: tuple[int, ...] = ()
+    guards: tuple[Guard, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Concat(Expr):
+    """An f-string: pieces in order."""
+
+    parts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Formatted(Expr):
+    """One ``{value:spec}`` of an f-string."""
+
+    value: Expr
+    spec: Expr | None
+    conversion: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binary(Expr):
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Test(Expr):
+    """A comparison or negation: a truth value that depends on ``parts``."""
+
+    op: str
+    parts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Either(Expr):
+    """One of ``options``; ``test`` decides when it is known what decides. ``and``/``or``, branches, several returns."""
+
+    test: Expr | None
+    options: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DictOf(Expr):
+    """A dict display; ``None`` as a key stands for ``**``."""
+
+    items: tuple[tuple[Expr | None, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Star(Expr):
+    """``*value`` inside a display or a call."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeqOf(Expr):
+    """A list, tuple or set display."""
+
+    kind: str
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Element(Expr):
+    """The loop variable ``loop`` iterates over ``of``."""
+
+    of: Expr
+    loop: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comp(Expr):
+    """A comprehension. ``clauses`` are (loop id, iterable, conditions), outermost first."""
+
+    kind: str
+    element: Expr
+    value: Expr | None
+    clauses: tuple[tuple[int, Expr, tuple[Expr, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phi(Expr):
+    """A variable at the head of loop ``loop``: ``before`` it, or what the last iteration left."""
+
+    name: str
+    loop: int
+    before: Expr
+    state: LoopState
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AfterLoop(Expr):
+    """A variable after the loop that carries ``phi``."""
+
+    phi: Phi
+
+
+@dataclass(slots=True, eq=False)
+class LoopState:
+    """A loop of a body, filled in when its end is reached: what one iteration makes of each carried variable."""
+
+    id: int
+    at: At
+    iterable: Expr | None
+    test: Expr | None = None
+    steps: dict[str, Expr] = field(default_factory=dict)
+    retry: bool = False
+    """The normal path leaves the loop after its first iteration: only errors repeat it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mutate(Expr):
+    """A container after an in-place operation ("append", "setitem", "insert", "pop", "edit", "setattr" ...)."""
+
+    op: str
+    base: Expr
+    args: tuple[Expr, ...]
+    guards: tuple[Guard, ...] = ()
+    loops: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class After(Expr):
+    """What ``before`` became when it was handed to ``call``: as argument ``argument``, or as the path below its receiver."""
+
+    call: Call
+    argument: int | str
+    path: str
+    before: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """``base.name = value`` anywhere in a body."""
+
+    base: Expr
+    name: str
+    value: Expr
+    at: At
+    loops: tuple[int, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Summary:
+    """What one body does, knowing nothing of other files.
+
+    ``exit`` maps each path that it changed (a parameter, ``self.x``, a global or free name) to its value at the end.
+    """
+
+    returns: list[Expr] = field(default_factory=list)
+    yields: list[Expr] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    by_node: dict[int, Call] = field(default_factory=dict)
+    references: list[Attr] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    exit: dict[str, Expr] = field(default_factory=dict)
+    loops: dict[int, LoopState] = field(default_factory=dict)
+    names: dict[str, Expr] = field(default_factory=dict)
+    """Last value of every local name (what closures and importers see)."""

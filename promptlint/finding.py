@@ -1,0 +1,95 @@
+"""What a rule reports: one frozen record for every renderer, whatever the format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum, StrEnum
+
+from promptlint.span import Span, Step
+from promptlint.tokens import Interval
+
+
+class Severity(IntEnum):
+    """How much is lost and how often; the levels of DESIGN section 3."""
+
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Confidence(IntEnum):
+    """How sure the analysis is; every approximation taken on the way lowers it."""
+
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Scope(StrEnum):
+    """The reuse that is lost: the next turn, other conversations, other processes, or the request itself (API error)."""
+
+    TURN = "turn"
+    CONVERSATION = "conversation"
+    PROCESS = "process"
+    REQUEST = "request"
+
+
+class Region(StrEnum):
+    """The part of the request a finding is about."""
+
+    TOOLS = "tools"
+    SYSTEM = "system"
+    FIRST_MESSAGE = "first-message"
+    MID_HISTORY = "mid-history"
+    LAST_MESSAGE = "last-message"
+    PARAMETERS = "parameters"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a request is sent: the line on which the sink call starts, and to whom."""
+
+    span: Span
+    provider: str
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One problem at one place.
+
+    ``primary`` is where the value becomes prompt text (or the mutator, or the sink for something missing); ``origin``
+    is the source expression. ``tokens_lost`` counts the longer-lived tokens behind the break, ``None`` when nothing is
+    lost that can be counted (an API error). ``rule``, ``code`` and ``kind`` are filled in by the registry.
+    """
+
+    message: str
+    primary: Span
+    severity: Severity
+    confidence: Confidence
+    scope: Scope
+    region: Region
+    site: Site
+    label: str = ""
+    advice: str = ""
+    origin: Span | None = None
+    flow: tuple[Step, ...] = ()
+    related: tuple[tuple[Span, str], ...] = ()
+    tokens_lost: Interval | None = None
+    also: tuple[Site, ...] = ()
+    rule: str = ""
+    code: str = ""
+    kind: str = ""
+    fingerprint: str = ""
+    suppressed: str | None = None
+    """The reason given in the comment that suppresses this finding ("" when none was given); ``None`` = not suppressed."""
+
+    def stamped(self, rule: str, code: str, kind: str) -> Finding:
+        """The same finding, signed by the rule that made it (``kind`` is kept when the rule chose one itself)."""
+        return replace(self, rule=rule, code=code, kind=self.kind or kind)

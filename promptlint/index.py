@@ -1,0 +1,257 @@
+"""The index of one parsed file: definitions, imports, and which names are called or written where."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from promptlint.expression import At
+from promptlint.source import Source, span
+from promptlint.span import Span
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a function; ``kind`` is "positional", "keyword", "args" or "kwargs"."""
+
+    name: str
+    kind: str
+    default: ast.expr | None
+    annotation: ast.expr | None
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    """A function, lambda, or the body of a module; compared by identity."""
+
+    module: Module
+    name: str
+    qualname: str
+    node: FunctionNode
+    owner: Class | None
+    parent: Function | None
+    parameters: tuple[Parameter, ...] = ()
+    decorators: tuple[ast.expr, ...] = ()
+    stores: frozenset[str] = frozenset()
+    """Attribute and global names that the body may change (a superset, from a plain walk)."""
+
+    def __repr__(self) -> str:
+        return f"<{self.module.name}:{self.qualname}>"
+
+    @property
+    def is_method(self) -> bool:
+        """Whether the first parameter is the instance or the class."""
+        return self.owner is not None and bool(self.parameters) and "staticmethod" not in self.decorator_names
+
+    @property
+    def decorator_names(self) -> frozenset[str]:
+        """Last parts of the decorators' names, for those that need no resolving (property, staticmethod ...)."""
+        return frozenset(terminal(d.func if isinstance(d, ast.Call) else d) or "" for d in self.decorators)
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((p for p in self.parameters if p.name == name), None)
+
+
+@dataclass(slots=True, eq=False)
+class Class:
+    """A class statement; compared by identity."""
+
+    module: Module
+    name: str
+    qualname: str
+    node: ast.ClassDef
+    bases: tuple[ast.expr, ...]
+    methods: dict[str, Function] = field(default_factory=dict)
+    parent: Function | None = None
+    fields: dict[str, tuple[ast.expr | None, ast.expr | None]] = field(default_factory=dict)
+    """Names assigned or annotated in the class body: (annotation, value)."""
+    body: Function | None = None
+
+    def __repr__(self) -> str:
+        return f"<class {self.module.name}:{self.qualname}>"
+
+    @property
+    def decorator_names(self) -> frozenset[str]:
+        return frozenset(terminal(d.func if isinstance(d, ast.Call) else d) or "" for d in self.node.decorator_list)
+
+
+class Module:
+    """A parsed file with its definitions; everything else about it is found on demand."""
+
+    def __init__(self, source: Source, name: str, is_package: bool, tree: ast.Module) -> None:
+        self.source = source
+        self.name = name
+        self.is_package = is_package
+        self.tree = tree
+        self.functions: list[Function] = []
+        self.classes: dict[str, Class] = {}
+        self.definitions: dict[ast.AST, Function | Class] = {}
+        self.called: dict[str, list[Function]] = {}
+        self.attribute_stores: dict[str, list[Function]] = {}
+        self.body = Function(self, "<module>", "<module>", tree, None, None)
+        self.stars: list[tuple[int, str | None]] = []
+        _Indexer(self).run()
+
+    def __repr__(self) -> str:
+        return f"<module {self.name}>"
+
+    @property
+    def path(self) -> str:
+        return self.source.path
+
+    def span(self, at: At) -> Span:
+        return span(self.source, at)
+
+
+def terminal(node: ast.expr) -> str | None:
+    """The last name of a dotted expression: ``a.b.c`` gives "c"."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Name):
+        return node.id
+    return None
+
+
+def dotted(node: ast.expr) -> str | None:
+    """``a.b.c`` as text, or ``None`` when it is not a plain dotted name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+MUTATORS = frozenset(
+    "append extend insert pop popleft appendleft extendleft remove clear update setdefault sort reverse add discard".split()
+)
+
+
+class _Indexer:
+    """One walk over a tree, without recursion on expressions deeper than the statement level."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.stores: dict[Function, set[str]] = {}
+
+    def run(self) -> None:
+        self._body(self.module.tree.body, self.module.body, None, "")
+        for function, names in self.stores.items():
+            function.stores = frozenset(names)
+
+    def _body(self, body: list[ast.stmt], function: Function, owner: Class | None, prefix: str) -> None:
+        stack: list[ast.AST] = list(reversed(body))
+        while stack:
+            node = stack.pop()
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self._function(node, node.name, function, owner, prefix)
+                stack.extend(node.decorator_list)
+                stack.extend(d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None)
+                continue
+            if isinstance(node, ast.Lambda):
+                self._function(node, "<lambda>", function, None, prefix)
+                continue
+            if isinstance(node, ast.ClassDef):
+                self._class(node, function, prefix)
+                continue
+            self._note(node, function)
+            stack.extend(ast.iter_child_nodes(node))
+
+    def _note(self, node: ast.AST, function: Function) -> None:
+        module = self.module
+        if isinstance(node, ast.Call):
+            name = terminal(node.func)
+            if name:
+                called = module.called.setdefault(name, [])
+                if not called or called[-1] is not function:
+                    called.append(function)
+                if name in MUTATORS and isinstance(node.func, ast.Attribute):
+                    self._store(node.func.value, function)
+            for argument in [*node.args, *(k.value for k in node.keywords)]:
+                reference = terminal(argument)
+                if reference:
+                    listed = module.called.setdefault("&" + reference, [])
+                    if not listed or listed[-1] is not function:
+                        listed.append(function)
+        elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete, ast.For, ast.AsyncFor)):
+            targets = (
+                node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
+            )
+            for target in targets:
+                self._store(target, function)
+        elif isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names):
+            module.stars.append((node.level, node.module))
+        elif isinstance(node, ast.Global):
+            self.stores.setdefault(function, set()).update(node.names)
+
+    def _store(self, target: ast.expr, function: Function) -> None:
+        stack = [target]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, (ast.Tuple, ast.List)):
+                stack.extend(node.elts)
+            elif isinstance(node, (ast.Subscript, ast.Starred)):
+                stack.append(node.value)
+            elif isinstance(node, ast.Attribute):
+                self.stores.setdefault(function, set()).add(node.attr)
+                listed = self.module.attribute_stores.setdefault(node.attr, [])
+                if not listed or listed[-1] is not function:
+                    listed.append(function)
+                if isinstance(node.value, ast.Attribute):
+                    stack.append(node.value)
+            elif isinstance(node, ast.Name):
+                self.stores.setdefault(function, set()).add(node.id)
+
+    def _function(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        name: str,
+        parent: Function,
+        owner: Class | None,
+        prefix: str,
+    ) -> None:
+        arguments = node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
+        parameters = [Parameter(a.arg, "positional", d, a.annotation) for a, d in zip(positional, defaults, strict=True)]
+        if arguments.vararg:
+            parameters.append(Parameter(arguments.vararg.arg, "args", None, arguments.vararg.annotation))
+        parameters += [
+            Parameter(a.arg, "keyword", d, a.annotation)
+            for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        ]
+        if arguments.kwarg:
+            parameters.append(Parameter(arguments.kwarg.arg, "kwargs", None, arguments.kwarg.annotation))
+        decorators = () if isinstance(node, ast.Lambda) else tuple(node.decorator_list)
+        function = Function(
+            self.module, name, prefix + name, node, owner, parent, tuple(parameters), decorators
+        )
+        self.module.functions.append(function)
+        self.module.definitions[node] = function
+        if owner is not None and name not in ("<lambda>",):
+            # A property setter or an overload repeats the name: the first full definition is the getter.
+            if name not in owner.methods or "setter" not in function.decorator_names:
+                owner.methods.setdefault(name, function)
+                if "overload" in owner.methods[name].decorator_names:
+                    owner.methods[name] = function
+        body = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
+        self._body(body, function, None, f"{prefix}{name}.")
+
+    def _class(self, node: ast.ClassDef, parent: Function, prefix: str) -> None:
+        cls = Class(self.module, node.name, prefix + node.name, node, tuple(node.bases), parent=parent)
+        self.module.classes.setdefault(cls.qualname, cls)
+        self.module.definitions[node] = cls
+        for statement in node.body:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                cls.fields[statement.target.id] = (statement.annotation, statement.value)
+            elif isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name):
+                        cls.fields[target.id] = (None, statement.value)
+        cls.body = Function(self.module, node.name, prefix + node.name, ast.Module(node.body, []), cls, parent)
+        self.module.definitions[cls.body.node] = cls.body
+        self._body(node.body, cls.body, cls, f"{prefix}{node.name}.")

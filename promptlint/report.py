@@ -1,0 +1,44 @@
+"""The result of one run, which every output format renders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from promptlint.finding import Finding
+from promptlint.request import Request
+from promptlint.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An input that could not be analysed, in words for the user; the run goes on without it."""
+
+    path: str
+    message: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """Why a call is no sink, or which gate held back a finding there (``map --why-not``)."""
+
+    span: Span
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that one run found, before thresholds.
+
+    ``findings`` are sorted by path, line and rule; suppressed ones are included and marked. ``unparsed`` counts files
+    with broken syntax that the analysis did not need.
+    """
+
+    files: int
+    findings: tuple[Finding, ...]
+    requests: tuple[Request, ...]
+    problems: tuple[Problem, ...] = ()
+    withheld: tuple[Withheld, ...] = ()
+    sources: dict[str, str] = field(default_factory=dict)
+    """Text of the files that findings point into, by path, for code frames."""
+    unparsed: int = 0

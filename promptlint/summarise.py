@@ -1,0 +1,905 @@
+"""Summaries: one forward, flow-sensitive pass over a body that knows nothing of other files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from promptlint.expression import (
+    NOWHERE,
+    After,
+    AfterLoop,
+    At,
+    Attr,
+    Binary,
+    Call,
+    Comp,
+    Concat,
+    Definition,
+    DictOf,
+    Either,
+    Element,
+    Expr,
+    Formatted,
+    Free,
+    Global,
+    Guard,
+    Import,
+    Item,
+    Literal,
+    LoopState,
+    Mutate,
+    Param,
+    Phi,
+    SeqOf,
+    Slice,
+    Star,
+    Summary,
+    Test,
+    Unknown,
+    Write,
+)
+from promptlint.index import MUTATORS, Function, terminal
+
+_loop_ids = count(1)
+
+_OPERATORS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.BitOr: "|",
+    ast.BitAnd: "&",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.MatMult: "@",
+}
+_COMPARISONS = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+MAX_DEPTH = 150
+"""Nesting of expressions that is followed; deeper ones become ``Unknown``."""
+
+
+def summarise(function: Function, package: str) -> Summary:
+    """The summary of ``function``; ``package`` is what relative imports of its module start from."""
+    return _Summariser(function, package).run()
+
+
+def _at(node: ast.AST) -> At:
+    if not isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler, ast.pattern)):
+        return NOWHERE
+    end_line = node.end_lineno or node.lineno
+    return At(node.lineno, node.col_offset, end_line, node.col_offset if node.end_col_offset is None else node.end_col_offset)
+
+
+def _path(node: ast.expr) -> str | None:
+    """``self.client.system`` as a path when every step is a plain name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+Env = dict[str, Expr]
+
+
+class _Summariser:
+    def __init__(self, function: Function, package: str) -> None:
+        self.function = function
+        self.package = package
+        self.summary = Summary()
+        self.env: Env | None = {}
+        self.loops: tuple[int, ...] = ()
+        self.guards: tuple[Guard, ...] = ()
+        self.exits: list[Env] = []
+        self.breaks: list[list[Env]] = []
+        self.depth = 0
+        node = function.node
+        self.is_module = isinstance(node, ast.Module)
+        self.globals: set[str] = set()
+        self.local = set() if self.is_module else _locals(node)
+        self.enclosing = _enclosing_names(function)
+        self.initial: Env = {}
+
+    def run(self) -> Summary:
+        node = self.function.node
+        env: Env = {}
+        for parameter in self.function.parameters:
+            env[parameter.name] = Param(_at(node), parameter.name)
+        self.initial = dict(env)
+        self.env = env
+        if isinstance(node, ast.Lambda):
+            self.summary.returns.append(self.expr(node.body))
+        else:
+            self.block(node.body)
+        if self.env is not None:
+            self.exits.append(self.env)
+        self._finish()
+        return self.summary
+
+    def _finish(self) -> None:
+        merged = _merge_all(self.exits)
+        parameters = {p.name for p in self.function.parameters}
+        for path, value in merged.items():
+            root, _, rest = path.partition(".")
+            if not rest:
+                self.summary.names[path] = value
+            if value is self.initial.get(path):
+                continue
+            is_outer = root in self.globals or (root not in self.local and root not in parameters)
+            if (rest and root in parameters) or is_outer or (root in parameters and _mutated(value, self.initial.get(root))):
+                self.summary.exit[path] = value
+
+    # -- statements ---------------------------------------------------------------------------------------------
+
+    def block(self, body: Iterable[ast.stmt]) -> None:
+        for statement in body:
+            if self.env is None:
+                return
+            self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> None:
+        method = getattr(self, "_" + type(node).__name__, None)
+        if method is not None:
+            method(node)
+
+    def _Expr(self, node: ast.Expr) -> None:
+        self.expr(node.value)
+
+    def _Return(self, node: ast.Return) -> None:
+        if node.value is not None:
+            self.summary.returns.append(self.expr(node.value))
+        else:
+            self.summary.returns.append(Literal(_at(node), None))
+        assert self.env is not None
+        self.exits.append(self.env)
+        self.env = None
+
+    def _Raise(self, node: ast.Raise) -> None:
+        if node.exc is not None:
+            self.expr(node.exc)
+        self.env = None
+
+    def _Break(self, node: ast.Break) -> None:
+        self._leave_loop()
+
+    def _Continue(self, node: ast.Continue) -> None:
+        self._leave_loop()
+
+    def _leave_loop(self) -> None:
+        if self.breaks and self.env is not None:
+            self.breaks[-1].append(self.env)
+        self.env = None
+
+    def _Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            if alias.asname:
+                self.bind(alias.asname, Import(_at(node), alias.name))
+            else:
+                top = alias.name.split(".")[0]
+                self.bind(top, Import(_at(node), top))
+
+    def _ImportFrom(self, node: ast.ImportFrom) -> None:
+        base = node.module or ""
+        if node.level:
+            parts = self.package.split(".") if self.package else []
+            parts = parts[: len(parts) - (node.level - 1)] if node.level > 1 else parts
+            base = ".".join([*parts, *([node.module] if node.module else [])])
+        for alias in node.names:
+            if alias.name != "*":
+                self.bind(alias.asname or alias.name, Import(_at(node), f"{base}.{alias.name}" if base else alias.name))
+
+    def _FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for decorator in node.decorator_list:
+            self.expr(decorator)
+        self.bind(node.name, Definition(_at(node), node))
+
+    _AsyncFunctionDef = _FunctionDef
+
+    def _ClassDef(self, node: ast.ClassDef) -> None:
+        self.bind(node.name, Definition(_at(node), node))
+
+    def _Assign(self, node: ast.Assign) -> None:
+        value = self.expr(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def _AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.assign(node.target, self.expr(node.value))
+
+    def _AugAssign(self, node: ast.AugAssign) -> None:
+        old = self.expr(node.target)
+        value = self.expr(node.value)
+        self.assign(node.target, Binary(_at(node), _OPERATORS.get(type(node.op), "?"), old, value))
+
+    def _Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                op, args = self._deletion(target)
+                self.update(target.value, op, args, _at(node))
+
+    def _deletion(self, target: ast.Subscript) -> tuple[str, tuple[Expr, ...]]:
+        if isinstance(target.slice, ast.Slice):
+            bounds = [self.expr(b) if b else Literal(_at(target), None) for b in (target.slice.lower, target.slice.upper)]
+            return "delslice", tuple(bounds)
+        return "delitem", (self.expr(target.slice),)
+
+    def _If(self, node: ast.If) -> None:
+        test = self.expr(node.test)
+        before = self._env()
+        outer = self.guards
+        self.guards = (*outer, Guard(test))
+        self.env = dict(before)
+        self.block(node.body)
+        yes = self.env
+        self.guards = (*outer, Guard(test, sense=False))
+        self.env = dict(before)
+        self.block(node.orelse)
+        no = self.env
+        self.guards = outer
+        self.env = _merge(test, yes, no)
+
+    def _Match(self, node: ast.Match) -> None:
+        subject = self.expr(node.subject)
+        before, outer = self._env(), self.guards
+        ends: list[Env] = []
+        for case in node.cases:
+            self.env = dict(before)
+            self.guards = (*outer, Guard(Test(_at(case.pattern), "match", (subject,))))
+            for name in _pattern_names(case.pattern):
+                self.bind(name, Unknown(_at(case.pattern), "match", (subject,)))
+            self.block(case.body)
+            if self.env is not None:
+                ends.append(self.env)
+        self.guards = outer
+        ends.append(before)
+        self.env = _merge_all(ends, Test(_at(node), "match", (subject,)))
+
+    def _Try(self, node: ast.Try | ast.TryStar) -> None:
+        before = dict(self._env())
+        self.block(node.body)
+        after = self.env
+        self.block(node.orelse)
+        ends = [self.env] if self.env is not None else []
+        outer = self.guards
+        for handler in node.handlers:
+            self.guards = (*outer, Guard(None, error=True))
+            self.env = dict(_merge(None, before, after) or before)
+            if handler.name:
+                self.bind(handler.name, Unknown(_at(handler), "exception"))
+            self.block(handler.body)
+            if self.env is not None:
+                ends.append(self.env)
+        self.guards = outer
+        # What the normal path leaves comes first: an error path only adds alternatives.
+        self.env = _merge_all(ends) if ends else None
+        if node.finalbody:
+            saved = self.env
+            self.env = dict(saved if saved is not None else before)
+            self.block(node.finalbody)
+            if saved is None:
+                self.env = None
+
+    _TryStar = _Try
+
+    def _With(self, node: ast.With | ast.AsyncWith) -> None:
+        for item in node.items:
+            value = self.expr(item.context_expr)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, Call(value.at, Attr(value.at, value, "__enter__"), (), (), self.loops, self.guards))
+        self.block(node.body)
+
+    _AsyncWith = _With
+
+    def _For(self, node: ast.For | ast.AsyncFor) -> None:
+        iterable = self.expr(node.iter)
+        loop = LoopState(next(_loop_ids), _at(node), iterable)
+        self._loop(loop, node.target, node.body, node.orelse)
+
+    _AsyncFor = _For
+
+    def _While(self, node: ast.While) -> None:
+        loop = LoopState(next(_loop_ids), _at(node), None)
+        self._loop(loop, None, node.body, node.orelse, node.test)
+
+    def _loop(
+        self,
+        loop: LoopState,
+        target: ast.expr | None,
+        body: list[ast.stmt],
+        orelse: list[ast.stmt],
+        test: ast.expr | None = None,
+    ) -> None:
+        self.summary.loops[loop.id] = loop
+        loop.retry = _is_retry(body, target)
+        env = self._env()
+        before = dict(env)
+        phis: dict[str, Phi] = {}
+        changed = _changed_paths(body)
+        for path in list(env):
+            if path in changed or path.split(".")[0] in changed:
+                phis[path] = Phi(env[path].at, path, loop.id, env[path], loop)
+        for path in changed:
+            if path not in env and "." in path and path.split(".")[0] in env:
+                phis[path] = Phi(NOWHERE, path, loop.id, self._entry_value(path), loop)
+        env.update(phis)
+        self.loops = (*self.loops, loop.id)
+        self.breaks.append([])
+        if test is not None:
+            loop.test = self.expr(test)
+        if target is not None and loop.iterable is not None:
+            self.assign(target, Element(_at(target), loop.iterable, loop.id))
+        self.block(body)
+        ends = self.breaks.pop()
+        if self.env is not None:
+            ends.insert(0, self.env)
+        self.loops = self.loops[:-1]
+        end = _merge_all(ends) if ends else {}
+        for path, phi in phis.items():
+            step = end.get(path, phi)
+            if step is not phi:
+                loop.steps[path] = step
+        after: Env = {}
+        for path, value in {**before, **end}.items():
+            if path in phis:
+                after[path] = AfterLoop(phis[path].at, phis[path]) if path in loop.steps else phis[path].before
+            else:
+                after[path] = value
+        self.env = after
+        infinite = isinstance(test, ast.Constant) and bool(test.value) and not _has_break(body)
+        if infinite:
+            self.env = None
+        else:
+            self.block(orelse)
+
+    def _entry_value(self, path: str) -> Expr:
+        parts = path.split(".")
+        value: Expr = self._env().get(parts[0]) or self.name(parts[0], NOWHERE)
+        for part in parts[1:]:
+            value = Attr(NOWHERE, value, part)
+        return value
+
+    def _Global(self, node: ast.Global) -> None:
+        self.globals.update(node.names)
+        self.local.difference_update(node.names)
+
+    def _Nonlocal(self, node: ast.Nonlocal) -> None:
+        self.local.difference_update(node.names)
+
+    def _Assert(self, node: ast.Assert) -> None:
+        self.expr(node.test)
+
+    # -- environment --------------------------------------------------------------------------------------------
+
+    def _env(self) -> Env:
+        assert self.env is not None
+        return self.env
+
+    def bind(self, path: str, value: Expr) -> None:
+        env = self._env()
+        prefix = path + "."
+        for key in [k for k in env if k.startswith(prefix)]:
+            del env[key]
+        env[path] = value
+
+    def assign(self, target: ast.expr, value: Expr) -> None:
+        if isinstance(target, ast.Name):
+            self.bind(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            starred = next((i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
+            for i, element in enumerate(target.elts):
+                at = _at(element)
+                if isinstance(element, ast.Starred):
+                    self.assign(element.value, Slice(at, value, Literal(at, i), None, None))
+                elif starred is not None and i > starred:
+                    self.assign(element, Item(at, value, Literal(at, i - len(target.elts))))
+                else:
+                    self.assign(element, Item(at, value, Literal(at, i)))
+        elif isinstance(target, ast.Attribute):
+            base = self.expr(target.value)
+            self.summary.writes.append(Write(base, target.attr, value, _at(target), self.loops))
+            path = _path(target)
+            if path is not None:
+                self.bind(path, value)
+            elif isinstance(target.value, ast.Subscript):
+                self.update(target.value, "setattr", (Literal(_at(target), target.attr), value), _at(target))
+        elif isinstance(target, ast.Subscript):
+            at = _at(target)
+            if isinstance(target.slice, ast.Slice):
+                bounds = tuple(
+                    self.expr(b) if b else Literal(at, None) for b in (target.slice.lower, target.slice.upper)
+                )
+                self.update(target.value, "setslice", (*bounds, value), at)
+            else:
+                self.update(target.value, "setitem", (self.expr(target.slice), value), at)
+
+    def update(self, target: ast.expr, op: str, args: tuple[Expr, ...], at: At) -> None:
+        """An in-place change of what ``target`` names: the path, its aliases, and the container it is an element of."""
+        old = self.expr(target)
+        new = Mutate(at, op, old, args, self.guards, self.loops)
+        self._replace(target, old, new)
+
+    def _replace(self, target: ast.expr, old: Expr, new: Expr) -> None:
+        env = self._env()
+        path = _path(target)
+        for key, value in list(env.items()):
+            if value is old and key != path:
+                env[key] = new
+        if path is not None:
+            if path in env or "." in path:
+                env[path] = new
+            elif path not in self.local:
+                env[path] = new
+            self._edit_container(old, new)
+        elif isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice):
+            self.update(target.value, "setitem", (self.expr(target.slice), new), new.at)
+        elif isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute) and target.func.attr in ("setdefault", "get"):
+            key = self.expr(target.args[0]) if target.args else Literal(new.at, None)
+            self.update(target.func.value, "setitem", (key, new), new.at)
+
+    def _edit_container(self, old: Expr, new: Expr) -> None:
+        """When a loop variable changes in place, the sequence it comes from holds the change."""
+        root, seen = old, 0
+        inside = False
+        while seen < 20:
+            seen += 1
+            if isinstance(root, Element):
+                inside, root = True, root.of
+            elif isinstance(root, (Item, Attr)) or isinstance(root, (Mutate,)):
+                root = root.base
+            elif isinstance(root, Phi):
+                root = root.before
+            elif isinstance(root, Call) and isinstance(root.func, Global) and root.func.name in ("enumerate", "reversed") and root.args:
+                root = root.args[0]
+            elif isinstance(root, Call) and isinstance(root.func, Attr) and root.func.name in ("get", "items", "values"):
+                root = root.func.base
+            elif isinstance(root, Slice):
+                root = root.base
+            else:
+                break
+            if inside:
+                env = self._env()
+                for key, value in list(env.items()):
+                    if value is root or (isinstance(value, Phi) and value.before is root):
+                        if not isinstance(value, Element):
+                            env[key] = Mutate(new.at, "edit", value, (new,), self.guards, self.loops)
+                            return
+        if inside and isinstance(root, (Param, Attr, Global)):
+            return
+
+    # -- expressions --------------------------------------------------------------------------------------------
+
+    def expr(self, node: ast.expr) -> Expr:
+        self.depth += 1
+        try:
+            if self.depth > MAX_DEPTH:
+                return Unknown(_at(node), "deeply nested expression")
+            method = getattr(self, "_x_" + type(node).__name__, None)
+            if method is None:
+                return Unknown(_at(node), type(node).__name__)
+            result = method(node)
+            assert isinstance(result, Expr)
+            return result
+        finally:
+            self.depth -= 1
+
+    def _x_Constant(self, node: ast.Constant) -> Expr:
+        return Literal(_at(node), node.value)
+
+    def _x_Name(self, node: ast.Name) -> Expr:
+        return self.name(node.id, _at(node))
+
+    def name(self, name: str, at: At) -> Expr:
+        value = self._env().get(name) if self.env is not None else None
+        if value is not None:
+            return value
+        if self.is_module:
+            return Global(at, name)
+        if name in self.local:
+            return Unknown(at, "unbound name")
+        if name in self.enclosing:
+            return Free(at, name)
+        return Global(at, name)
+
+    def _x_Attribute(self, node: ast.Attribute) -> Expr:
+        path = _path(node)
+        if path is not None:
+            known = self._env().get(path)
+            if known is not None:
+                return known
+        result = Attr(_at(node), self.expr(node.value), node.attr)
+        self.summary.references.append(result)
+        return result
+
+    def _x_Subscript(self, node: ast.Subscript) -> Expr:
+        base = self.expr(node.value)
+        if isinstance(node.slice, ast.Slice):
+            lower, upper, step = (self.expr(b) if b else None for b in (node.slice.lower, node.slice.upper, node.slice.step))
+            return Slice(_at(node), base, lower, upper, step)
+        return Item(_at(node), base, self.expr(node.slice))
+
+    def _x_Call(self, node: ast.Call) -> Expr:
+        at = _at(node)
+        func = self.expr(node.func)
+        args = tuple(self.expr(a) for a in node.args)
+        keywords = tuple((k.arg, self.expr(k.value)) for k in node.keywords)
+        call = Call(at, func, args, keywords, self.loops, self.guards)
+        self.summary.calls.append(call)
+        self.summary.by_node[id(node)] = call
+        if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS and _is_place(node.func.value):
+            # A module or a client also has `append` or `update`; only containers react to it in the linker.
+            self.update(node.func.value, node.func.attr, (*args, *(v for _, v in keywords)), at)
+        else:
+            self._after(node, call)
+        return call
+
+    def _after(self, node: ast.Call, call: Call) -> None:
+        env = self._env()
+        if isinstance(node.func, ast.Attribute):
+            root = _path(node.func.value)
+            if root is not None:
+                prefix = root + "."
+                for key in [k for k in env if k.startswith(prefix)]:
+                    if not isinstance(env[key], Literal):
+                        env[key] = After(call.at, call, "self", key[len(prefix) :], env[key])
+        for position, argument in enumerate([*node.args, *(k.value for k in node.keywords)]):
+            path = _path(argument)
+            if path is None or path not in env and "." not in path:
+                continue
+            value = env.get(path)
+            if value is None:
+                if not isinstance(argument, ast.Attribute):
+                    continue
+                value = self.expr(argument)
+            if isinstance(value, (Literal, Concat, Import, Definition)):
+                continue
+            name: int | str = position if position < len(node.args) else node.keywords[position - len(node.args)].arg or ""
+            env[path] = After(call.at, call, name, "", value)
+
+    def _x_Await(self, node: ast.Await) -> Expr:
+        return self.expr(node.value)
+
+    def _x_Yield(self, node: ast.Yield) -> Expr:
+        if node.value is not None:
+            self.summary.yields.append(self.expr(node.value))
+        return Unknown(_at(node), "sent value")
+
+    def _x_YieldFrom(self, node: ast.YieldFrom) -> Expr:
+        value = self.expr(node.value)
+        self.summary.yields.append(Star(_at(node), value))
+        return Unknown(_at(node), "yield from", (value,))
+
+    def _x_JoinedStr(self, node: ast.JoinedStr) -> Expr:
+        return Concat(_at(node), tuple(self.expr(v) for v in node.values))
+
+    def _x_FormattedValue(self, node: ast.FormattedValue) -> Expr:
+        spec = self.expr(node.format_spec) if node.format_spec else None
+        conversion = chr(node.conversion) if node.conversion > 0 else ""
+        return Formatted(_at(node), self.expr(node.value), spec, conversion)
+
+    def _x_BinOp(self, node: ast.BinOp) -> Expr:
+        # Long sums of strings lean left: walk down the spine instead of recursing.
+        spine: list[ast.BinOp] = []
+        left: ast.expr = node
+        while isinstance(left, ast.BinOp):
+            spine.append(left)
+            left = left.left
+        result = self.expr(left)
+        for step in reversed(spine):
+            result = Binary(_at(step), _OPERATORS.get(type(step.op), "?"), result, self.expr(step.right))
+        return result
+
+    def _x_BoolOp(self, node: ast.BoolOp) -> Expr:
+        values = tuple(self.expr(v) for v in node.values)
+        if isinstance(node.op, ast.Or):
+            return Either(_at(node), None, values)
+        return Either(_at(node), values[0], (values[-1], Literal(_at(node), None)))
+
+    def _x_UnaryOp(self, node: ast.UnaryOp) -> Expr:
+        operand = self.expr(node.operand)
+        if isinstance(node.op, ast.USub) and isinstance(operand, Literal) and isinstance(operand.value, (int, float)):
+            return Literal(_at(node), -operand.value)
+        return Test(_at(node), "not" if isinstance(node.op, ast.Not) else "unary", (operand,))
+
+    def _x_Compare(self, node: ast.Compare) -> Expr:
+        parts = (self.expr(node.left), *(self.expr(c) for c in node.comparators))
+        return Test(_at(node), _COMPARISONS.get(type(node.ops[0]), "?"), parts)
+
+    def _x_IfExp(self, node: ast.IfExp) -> Expr:
+        test = self.expr(node.test)
+        return Either(_at(node), test, (self.expr(node.body), self.expr(node.orelse)))
+
+    def _x_Dict(self, node: ast.Dict) -> Expr:
+        return DictOf(
+            _at(node),
+            tuple((self.expr(k) if k else None, self.expr(v)) for k, v in zip(node.keys, node.values, strict=True)),
+        )
+
+    def _x_List(self, node: ast.List | ast.Tuple | ast.Set) -> Expr:
+        return SeqOf(_at(node), type(node).__name__.lower(), tuple(self.expr(e) for e in node.elts))
+
+    _x_Tuple = _x_List
+    _x_Set = _x_List
+
+    def _x_Starred(self, node: ast.Starred) -> Expr:
+        return Star(_at(node), self.expr(node.value))
+
+    def _x_Lambda(self, node: ast.Lambda) -> Expr:
+        return Definition(_at(node), node)
+
+    def _x_NamedExpr(self, node: ast.NamedExpr) -> Expr:
+        value = self.expr(node.value)
+        self.assign(node.target, value)
+        return value
+
+    def _x_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Expr:
+        kind = {"ListComp": "list", "SetComp": "set", "GeneratorExp": "iterator"}[type(node).__name__]
+        return self._comprehension(node, kind, node.elt, None, node.generators)
+
+    _x_SetComp = _x_ListComp
+    _x_GeneratorExp = _x_ListComp
+
+    def _x_DictComp(self, node: ast.DictComp) -> Expr:
+        return self._comprehension(node, "dict", node.key, node.value, node.generators)
+
+    def _comprehension(
+        self, node: ast.expr, kind: str, element: ast.expr, value: ast.expr | None, generators: Sequence[ast.comprehension]
+    ) -> Expr:
+        saved = self._env()
+        self.env = dict(saved)
+        clauses = []
+        for generator in generators:
+            iterable = self.expr(generator.iter)
+            loop = next(_loop_ids)
+            self.assign(generator.target, Element(_at(generator.target), iterable, loop))
+            clauses.append((loop, iterable, tuple(self.expr(c) for c in generator.ifs)))
+        result = Comp(
+            _at(node), kind, self.expr(element), self.expr(value) if value is not None else None, tuple(clauses)
+        )
+        self.env = saved
+        return result
+
+
+# -- helpers -------------------------------------------------------------------------------------------------------
+
+
+def _merge(test: Expr | None, yes: Env | None, no: Env | None) -> Env | None:
+    if yes is None:
+        return no
+    if no is None:
+        return yes
+    result: Env = {}
+    for path in {**yes, **no}:
+        a, b = yes.get(path), no.get(path)
+        if a is b or b is None or a is None:
+            value = a if a is not None else b
+            assert value is not None
+            # A name bound on one side only: reading it on the other would be an error, so the bound value stands.
+            # A path below an object stays readable on the other side: its older value is one of the options.
+            if "." in path and (a is None or b is None):
+                root, _, attribute = path.rpartition(".")
+                base = result.get(root) or yes.get(root) or no.get(root)
+                if base is not None:
+                    value = Either(value.at, test, (value, Attr(value.at, base, attribute)))
+            result[path] = value
+        else:
+            result[path] = Either(a.at, test, (a, b))
+    return result
+
+
+def _merge_all(ends: list[Env], test: Expr | None = None) -> Env:
+    if not ends:
+        return {}
+    result = ends[0]
+    for other in ends[1:]:
+        result = _merge(test, result, other) or {}
+    return dict(result)
+
+
+def _mutated(value: Expr, initial: Expr | None) -> bool:
+    """Whether ``value`` is the parameter's own object after in-place changes (and not another value in its name)."""
+    stack, seen = [value], set()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node is initial:
+            continue
+        if isinstance(node, Mutate):
+            if _rooted(node.base, initial):
+                return True
+        elif isinstance(node, After):
+            if _rooted(node.before, initial):
+                return True
+        elif isinstance(node, Either):
+            stack.extend(node.options)
+        elif isinstance(node, AfterLoop):
+            stack.append(node.phi.before)
+            if node.phi.name in node.phi.state.steps:
+                stack.append(node.phi.state.steps[node.phi.name])
+        elif isinstance(node, Phi):
+            stack.append(node.before)
+    return False
+
+
+def _rooted(node: Expr, initial: Expr | None) -> bool:
+    for _ in range(200):
+        if node is initial:
+            return True
+        if isinstance(node, (Mutate,)):
+            node = node.base
+        elif isinstance(node, After):
+            node = node.before
+        elif isinstance(node, Phi):
+            node = node.before
+        elif isinstance(node, AfterLoop):
+            node = node.phi.before
+        elif isinstance(node, Either):
+            return any(_rooted(o, initial) for o in node.options)
+        else:
+            return False
+    return False
+
+
+def _is_place(node: ast.expr) -> bool:
+    """Whether ``node`` names a container that code can change in place."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("setdefault", "get"):
+        return _is_place(node.func.value)
+    return isinstance(node, ast.Name)
+
+
+def _locals(node: ast.AST) -> set[str]:
+    """Names that are local to a function: its parameters and what its own body binds."""
+    names: set[str] = set()
+    arguments = getattr(node, "args", None)
+    if isinstance(arguments, ast.arguments):
+        for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            names.add(a.arg)
+        names.update(a.arg for a in (arguments.vararg, arguments.kwarg) if a)
+    body = getattr(node, "body", [])
+    stack: list[ast.AST] = list(body) if isinstance(body, list) else [body]
+    declared: set[str] = set()
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(item.name)
+            continue
+        if isinstance(item, ast.Lambda):
+            continue
+        if isinstance(item, (ast.Global, ast.Nonlocal)):
+            declared.update(item.names)
+        elif isinstance(item, ast.Name) and isinstance(item.ctx, (ast.Store, ast.Del)):
+            names.add(item.id)
+        elif isinstance(item, (ast.Import, ast.ImportFrom)):
+            names.update((a.asname or a.name.split(".")[0]) for a in item.names)
+        elif isinstance(item, ast.ExceptHandler) and item.name:
+            names.add(item.name)
+        stack.extend(ast.iter_child_nodes(item))
+    return names - declared
+
+
+def _enclosing_names(function: Function) -> frozenset[str]:
+    names: set[str] = set()
+    parent = function.parent
+    while parent is not None and not isinstance(parent.node, ast.Module):
+        names |= _locals(parent.node)
+        parent = parent.parent
+    return frozenset(names)
+
+
+def _pattern_names(pattern: ast.pattern) -> list[str]:
+    return [
+        name
+        for node in ast.walk(pattern)
+        if isinstance(node, (ast.MatchAs, ast.MatchStar, ast.MatchMapping))
+        and (name := getattr(node, "name", None) or getattr(node, "rest", None))
+    ]
+
+
+def _changed_paths(body: list[ast.stmt]) -> set[str]:
+    """Paths that a loop body may rebind or change in place (a superset)."""
+    changed: set[str] = set()
+
+    def add(target: ast.expr) -> None:
+        while isinstance(target, (ast.Subscript, ast.Starred)):
+            target = target.value
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for element in target.elts:
+                add(element)
+            return
+        if isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute):
+            add(target.func.value)
+            return
+        path = _path(target)
+        if path is not None:
+            changed.add(path)
+
+    loop_sources: dict[str, ast.expr] = {}
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        if isinstance(node, ast.Assign):
+            for t in node.targets:
+                add(t)
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
+            add(node.target)
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
+            add(node.target)
+            if isinstance(node.target, ast.Name):
+                loop_sources[node.target.id] = node.iter
+        elif isinstance(node, ast.Delete):
+            for t in node.targets:
+                add(t)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            add(node.optional_vars)
+        elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute):
+                if node.func.attr in MUTATORS:
+                    add(node.func.value)
+            for a in [*node.args, *(k.value for k in node.keywords)]:
+                if isinstance(a, (ast.Name, ast.Attribute)):
+                    add(a)
+        stack.extend(ast.iter_child_nodes(node))
+    # A change to a loop variable is a change to what it iterates over.
+    for name, source in loop_sources.items():
+        if name in changed:
+            add(source)
+    return changed
+
+
+def _has_break(body: list[ast.stmt]) -> bool:
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Break):
+            return True
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            stack.extend(node.orelse)
+            continue
+        stack.extend(ast.iter_child_nodes(node))
+    return False
+
+
+def _is_retry(body: list[ast.stmt], target: ast.expr | None) -> bool:
+    """A loop that only an error repeats: its last normal step returns or breaks, and an except clause goes on."""
+    for statement in body:
+        if isinstance(statement, ast.Try) and statement.handlers:
+            normal = [*statement.body, *statement.orelse]
+            rest = body[body.index(statement) + 1 :]
+            leaves = any(isinstance(s, (ast.Return, ast.Break)) for s in [*normal, *rest])
+            leaves = leaves or any(isinstance(s, (ast.With, ast.AsyncWith)) and _returns(s.body) for s in normal)
+            if leaves:
+                return True
+    name = terminal(target) if target is not None and isinstance(target, ast.Name) else None
+    return name is not None and ("attempt" in name or "retry" in name or "retries" in name)
+
+
+def _returns(body: list[ast.stmt]) -> bool:
+    return any(isinstance(s, (ast.Return, ast.Break)) for s in body)
