@@ -13,7 +13,7 @@ from promptlint.engine import check
 from promptlint.finding import Confidence, Finding, Severity
 
 HERE = Path(__file__).parent
-CASES = sorted(path for path in HERE.glob("*.py") if path.name[0].isdigit())
+CASES = sorted((HERE / "data").glob("*.py"))
 RULES = {info.name for info in registry.load()}
 EVERYTHING = Settings(min_severity=Severity.INFO, min_confidence=Confidence.LOW)
 NEAR = 2

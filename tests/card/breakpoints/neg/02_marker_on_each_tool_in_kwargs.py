@@ -8,7 +8,10 @@ BREWING = "Raise the mash by one degree a minute and hold it at each rest. " * 2
 
 
 def build() -> dict:
-    tools = [{"name": name, "description": f"{name} the kettle", "input_schema": {"type": "object"}} for name in NAMES]
+    tools = [
+        {"name": name, "description": f"{name} the kettle", "input_schema": {"type": "object"}}
+        for name in NAMES
+    ]
     system = [{"type": "text", "text": BREWING}]
     return {"tools": tools, "system": system, "cache_control": MARK}
 

@@ -1,4 +1,4 @@
-# card: breakpoints | expect: too-many-breakpoints @ L29
+# card: breakpoints | expect: too-many-breakpoints @ L25
 import anthropic
 
 client = anthropic.Anthropic()
@@ -22,11 +22,7 @@ def ask(question: str) -> str:
                 "role": "user",
                 "content": [
                     {"type": "text", "text": FORM, "cache_control": {"type": "ephemeral"}},
-                    {
-                        "type": "text",
-                        "text": FORM.upper(),
-                        "cache_control": {"type": "ephemeral"},
-                    },  # <- too-many-breakpoints
+                    {"type": "text", "text": FORM.upper(), "cache_control": {"type": "ephemeral"}},  # <- too-many-breakpoints
                     {"type": "text", "text": question},
                 ],
             }

@@ -1,4 +1,6 @@
-# card: breakpoints | expect: too-many-breakpoints @ L27
+# card: breakpoints | expect: too-many-breakpoints @ L29
+import asyncio
+
 from anthropic import AsyncAnthropic
 
 client = AsyncAnthropic()
@@ -27,3 +29,13 @@ class Arbiter:
         reply = await client.messages.create(messages=self.messages, **options)  # <- too-many-breakpoints
         self.messages.append({"role": "assistant", "content": reply.content})
         return reply.content[0].text
+
+
+async def main() -> None:
+    arbiter = Arbiter()
+    while True:
+        print(await arbiter.rule(input("table: ")))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

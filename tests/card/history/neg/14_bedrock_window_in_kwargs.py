@@ -1,7 +1,6 @@
 # card: history | expect: nothing | why: all turns are sent
 import boto3
 
-
 class Ranger:
     def __init__(self, region: str = "eu-north-1") -> None:
         self.client = boto3.client("bedrock-runtime", region_name=region)
@@ -22,5 +21,5 @@ class Ranger:
 
 if __name__ == "__main__":
     ranger = Ranger()
-    for question in ("may I camp?", "and a fire?", "where is water?"):
+    while question := input("hiker: "):
         ranger.ask(question)

@@ -1,4 +1,4 @@
-# card: history | expect: sliding-window @ L20
+# card: history | expect: sliding-window @ L21
 import sqlite3
 
 from fastapi import FastAPI
@@ -7,6 +7,7 @@ from openai import OpenAI
 app = FastAPI()
 client = OpenAI()
 db = sqlite3.connect("talk.db")
+db.execute("CREATE TABLE IF NOT EXISTS turns (id INTEGER PRIMARY KEY, member TEXT, role TEXT, content TEXT)")
 SYSTEM = {"role": "system", "content": "You help members of the allotment society. " * 200}
 
 

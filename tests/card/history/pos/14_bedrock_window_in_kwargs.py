@@ -25,5 +25,5 @@ class Ranger:
 
 if __name__ == "__main__":
     ranger = Ranger()
-    for question in ("may I camp?", "and a fire?", "where is water?"):
+    while question := input("hiker: "):
         ranger.ask(question)

@@ -10,10 +10,14 @@ class Butler:
     def ring(self, wish: str) -> str:
         self.history.append({"role": "user", "content": wish})
         options = {
-            "system": [{"type": "text", "text": "You are a butler."}],
+            "system": [
+                {"type": "text", "text": "You are a butler."}
+            ],
             "cache_control": {"type": "ephemeral"},
         }
-        reply = self.client.messages.create(model="claude-sonnet-4-5", max_tokens=100, messages=self.history, **options)
+        reply = self.client.messages.create(
+            model="claude-sonnet-4-5", max_tokens=100, messages=self.history, **options
+        )
         self.history.append({"role": "assistant", "content": reply.content})
         return reply.content[0].text
 

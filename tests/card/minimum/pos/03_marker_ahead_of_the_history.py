@@ -1,4 +1,4 @@
-# card: minimum | expect: prefix-below-minimum @ L18
+# card: minimum | expect: prefix-below-minimum @ L14
 import anthropic
 
 
@@ -11,14 +11,12 @@ class Butler:
         self.history.append({"role": "user", "content": wish})
         options = {
             "system": [
-                {
-                    "type": "text",
-                    "text": "You are a butler.",
-                    "cache_control": {"type": "ephemeral"},
-                }  # <- prefix-below-minimum
+                {"type": "text", "text": "You are a butler.", "cache_control": {"type": "ephemeral"}}  # <- prefix-below-minimum
             ],
         }
-        reply = self.client.messages.create(model="claude-sonnet-4-5", max_tokens=100, messages=self.history, **options)
+        reply = self.client.messages.create(
+            model="claude-sonnet-4-5", max_tokens=100, messages=self.history, **options
+        )
         self.history.append({"role": "assistant", "content": reply.content})
         return reply.content[0].text
 

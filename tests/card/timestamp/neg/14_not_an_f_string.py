@@ -1,4 +1,5 @@
 # card: timestamp | expect: nothing | why: the string is no f-string, so no clock is read
+import datetime
 from string import Template
 
 import anthropic

@@ -1,4 +1,4 @@
-# card: minimum | expect: prefix-below-minimum @ L24
+# card: minimum | expect: prefix-below-minimum @ L22
 from anthropic import Anthropic
 
 from .settings import SETTINGS
@@ -19,9 +19,7 @@ class Reader:
         reply = self.client.messages.create(
             model=SETTINGS.model,
             max_tokens=SETTINGS.max_tokens,
-            system=[
-                {"type": "text", "text": METHODS, "cache_control": {"type": "ephemeral"}}
-            ],  # <- prefix-below-minimum
+            system=[{"type": "text", "text": METHODS, "cache_control": {"type": "ephemeral"}}],  # <- prefix-below-minimum
             messages=[{"role": "user", "content": page}],
         )
         return reply.content[0].text
