@@ -90,6 +90,8 @@ class Module:
         self.definitions: dict[ast.AST, Function | Class] = {}
         self.called: dict[str, list[Function]] = {}
         self.attribute_stores: dict[str, list[Function]] = {}
+        self.keyword_messages: set[Function] = set()
+        """Functions with a call that passes ``messages=``."""
         self.body = Function(self, "<module>", "<module>", tree, None, None)
         self.stars: list[tuple[int, str | None]] = []
         _Indexer(self).run()
@@ -171,6 +173,8 @@ class _Indexer:
                     called.append(function)
                 if name in MUTATORS and isinstance(node.func, ast.Attribute):
                     self._store(node.func.value, function)
+            if any(k.arg == "messages" for k in node.keywords):
+                module.keyword_messages.add(function)
             for argument in [*node.args, *(k.value for k in node.keywords)]:
                 reference = terminal(argument)
                 if reference:

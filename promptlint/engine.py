@@ -1,0 +1,233 @@
+"""One run: discover, link every sink in every context, run the rules, and put the findings in order."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from promptlint import comments, fingerprint, knowledge, levels, registry, suppress, tokens
+from promptlint.config import Settings
+from promptlint.expression import Call
+from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
+from promptlint.link import build, chains, sinks
+from promptlint.link.evaluate import Evaluator
+from promptlint.link.program import Program
+from promptlint.link.strings import pieces
+from promptlint.project import NoPython, Options, Project, SourceRef, discover
+from promptlint.report import Problem, Report, Withheld
+from promptlint.request import Kind, Request, Siblings
+from promptlint.source import Unreadable
+from promptlint.span import Span
+
+Progress = Callable[[str, int, int], None]
+
+RECURSION_LIMIT = 12_000
+
+
+class NoInput(Exception):
+    """Nothing to analyse; the message names the path and says why."""
+
+
+def check(
+    paths: Sequence[Path],
+    settings: Settings,
+    *,
+    stdin: tuple[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Analyses the Python files under ``paths`` (and the text ``stdin``, given with its file name).
+
+    Nothing of the analysed code is imported or run. Raises ``NoInput`` when a path yields no Python.
+    """
+    rules = registry.load(settings.rule_paths)
+    selected = rules.select(settings.select, settings.ignore)
+    project, ev = _open(paths, settings, stdin)
+    requests, withheld = _requests(project, ev, settings, progress)
+    found, faults = registry.run(selected, requests, _siblings(requests))
+    findings = _merged([*found, *_syntax_errors(project, ev, paths, selected)])
+    texts = _texts(project, findings)
+    marked = suppress.apply(findings, texts, rules, selected)
+    marked = suppress.drop_per_file(marked, settings, rules)
+    ordered = sorted(marked, key=lambda f: (f.primary.path, f.primary.line, f.primary.column, f.code, f.message))
+    final = fingerprint.with_fingerprints(ordered, texts)
+    problems = [*faults, *_problems(project, ev)]
+    return Report(
+        files=len(project.files),
+        findings=final,
+        requests=tuple(requests),
+        problems=tuple(sorted(problems, key=lambda p: (p.path, p.line or 0))),
+        withheld=tuple(withheld),
+        sources={p: t for p, t in texts.items() if any(p == f.primary.path or any(s.span.path == p for s in f.flow) or (f.origin and f.origin.path == p) or f.site.span.path == p for f in final)},
+        unparsed=len(ev.program.broken),
+    )
+
+
+def reveal(paths: Sequence[Path], settings: Settings) -> dict[tuple[str, int], str]:
+    """What each ``reveal_prompt(x)`` in the code would print: the text of ``x`` with holes, by path and line."""
+    project, ev = _open(paths, settings, None)
+    revealed: dict[tuple[str, int], str] = {}
+    for ref in project.files:
+        module = ev.program.parse(ref) if b"reveal_prompt" in ref.data else None
+        if module is None:
+            continue
+        for function in module.called.get("reveal_prompt", ()):
+            for call in ev.summary(function).calls:
+                if sinks.chain(call.func)[:1] == ["reveal_prompt"] and call.args:
+                    revealed[(ref.path, call.at.lineno)] = _reveal(ev, function, call)
+    return revealed
+
+
+def _reveal(ev: Evaluator, function: object, call: Call) -> str:
+    from promptlint.index import Function
+
+    assert isinstance(function, Function)
+    frame = ev.generic(function)
+    shown: list[str] = []
+    for piece in build._merged(pieces(ev, ev.eval(call.args[0], frame), ev.span(frame, call))):
+        word = '"' + piece.text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"' if piece.text is not None else "{" + piece.name + "}"
+        shown.append(f"[{word}]" if piece.optional else word)
+    return " + ".join(shown) or '""'
+
+
+def _open(paths: Sequence[Path], settings: Settings, stdin: tuple[str, str] | None) -> tuple[Project, Evaluator]:
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
+    rows = knowledge.load(settings.rows)
+    foreign = frozenset(t.split(".")[0] for row in rows.sinks for t in (*row.types, row.call) if "." in t)
+    options = Options(exclude=settings.exclude, include_tests=settings.include_tests, foreign=foreign)
+    overlay = {Path(stdin[0]): stdin[1].encode()} if stdin is not None else None
+    given = [*paths, *([Path(stdin[0])] if stdin is not None and not paths else [])]
+    try:
+        project = discover(given, options, overlay)
+    except NoPython as error:
+        raise NoInput(str(error)) from None
+    ev = Evaluator(Program(project, rows), settings.provider, settings.default_model)
+    return project, ev
+
+
+def _requests(
+    project: Project, ev: Evaluator, settings: Settings, progress: Progress | None
+) -> tuple[list[Request], list[Withheld]]:
+    """Every request of every sink in every context, and the calls that looked like sinks and are none."""
+    requests: list[Request] = []
+    withheld: list[Withheld] = []
+    refs = project.grep(ev.knowledge.scan_words)
+    for number, ref in enumerate(refs):
+        if progress is not None:
+            progress(ref.path, number, len(refs))
+        module = ev.program.parse(ref)
+        if module is None:
+            continue
+        for function in sorted(sinks.candidates(ev, module), key=lambda f: getattr(f.node, "lineno", 0)):
+            ev.work = 0
+            for sink in sinks.in_function(ev, function):
+                requests.extend(_of_sink(ev, sink, settings, withheld))
+    return requests, withheld
+
+
+def _of_sink(ev: Evaluator, sink: sinks.Sink, settings: Settings, withheld: list[Withheld]) -> list[Request]:
+    found: list[Request] = []
+    ev.work = 0
+    for chain in chains.of(ev, sink):
+        ev.work = 0
+        try:
+            request = build.request(ev, sink, chain)
+        except RecursionError:
+            request = None
+        if request is None:
+            withheld.append(Withheld(ev.span(ev.generic(sink.function), sink.call), "its arguments hold no prompt"))
+            break
+        found.append(_judged(request, settings))
+    return found
+
+
+def _judged(request: Request, settings: Settings) -> Request:
+    """The request with exact token counts where they can matter, and with its breaks."""
+    interesting = (
+        any(s.causes for s in request.segments) or request.breakpoints or request.facts.trigger == "explicit"
+    ) and (request.reuse.turns or request.reuse.repeats)
+    if interesting:
+        counted = tuple(
+            replace(s, tokens=tokens.count(s.text, request.site.model, request.site.provider))
+            if s.text is not None and s.kind is not Kind.TOOL and len(s.text) > 40
+            else s
+            for s in request.segments
+        )
+        request = replace(request, segments=counted)
+    return replace(request, breaks=levels.breaks(request, settings.gap))
+
+
+def _siblings(requests: Sequence[Request]) -> list[Siblings]:
+    """Requests of different call sites in one function's reach are compared by rules on siblings."""
+    groups: dict[str, list[Request]] = defaultdict(list)
+    for request in requests:
+        if request.has_history:
+            groups[request.site.span.path].append(request)
+    return [Siblings(tuple(group)) for group in groups.values() if len({r.site.span for r in group}) > 1]
+
+
+def _merged(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding per rule, origin and insertion point; further requests go to ``also``."""
+    by_key: dict[tuple[str, Span, Span], Finding] = {}
+    for finding in findings:
+        key = (finding.rule, finding.primary, finding.origin or finding.primary)
+        known = by_key.get(key)
+        if known is None:
+            by_key[key] = finding
+            continue
+        first, second = (known, finding) if _rank(known) >= _rank(finding) else (finding, known)
+        sites = {s.span: s for s in (*first.also, *second.also, second.site) if s.span != first.site.span}
+        by_key[key] = replace(first, also=tuple(sites.values()))
+    return list(by_key.values())
+
+
+def _rank(finding: Finding) -> tuple[Severity, Confidence]:
+    return finding.severity, finding.confidence
+
+
+def _syntax_errors(
+    project: Project, ev: Evaluator, paths: Sequence[Path], selected: registry.Registry
+) -> list[Finding]:
+    """PL900 for files that the analysis needed, or that were named, and that are no valid Python."""
+    if not any(info.code == "PL900" for info in selected):
+        return []
+    named = {p.absolute() for p in paths if p.is_file()}
+    for ref in project.files:
+        if ref.file.absolute() in named:
+            ev.program.parse(ref)
+    found = []
+    for path, broken in sorted(ev.program.broken.items()):
+        span = Span(path, broken.line, broken.column, broken.line, broken.column + 1)
+        finding = Finding(
+            message=f"cannot be parsed: {broken.message}",
+            primary=span,
+            severity=Severity.WARNING,
+            confidence=Confidence.HIGH,
+            scope=Scope.REQUEST,
+            region=Region.PARAMETERS,
+            site=Site(span, "unknown"),
+            advice="fix the syntax, or exclude the file; requests that need it are not analysed",
+        )
+        found.append(finding.stamped("syntax-error", "PL900", ""))
+    return found
+
+
+def _texts(project: Project, findings: Sequence[Finding]) -> dict[str, str]:
+    """The text of every file that can matter to suppressions and code frames."""
+    wanted = {f.primary.path for f in findings} | {f.site.span.path for f in findings}
+    wanted |= {f.origin.path for f in findings if f.origin} | {s.span.path for f in findings for s in f.flow}
+    wanted |= {s.path for f in findings for s, _ in f.related}
+    texts: dict[str, str] = {}
+    for ref in project.files:
+        if ref.path in wanted or b"promptlint:" in ref.data:
+            source = ref.source
+            if not isinstance(source, Unreadable):
+                texts[ref.path] = source.text
+    return texts
+
+
+def _problems(project: Project, ev: Evaluator) -> list[Problem]:
+    unreadable = {u.path: u for u in (*project.unreadable, *ev.program.unreadable.values())}
+    return [Problem(u.path, u.message, u.line) for u in unreadable.values()]

@@ -1,0 +1,1 @@
+"""Linking: from each sink, on demand, what the request holds in each calling context."""

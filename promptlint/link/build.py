@@ -1,0 +1,998 @@
+"""Building the request of one sink in one calling context: parts, segments in wire order, breakpoints, mutators, reuse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TYPE_CHECKING
+
+from promptlint import provider as providers
+from promptlint.expression import Binary, Call, Expr, Guard, Literal, Star, Test
+from promptlint.expression import Attr as AttrNode
+from promptlint.expression import Call as CallNode
+from promptlint.expression import Global as GlobalNode
+from promptlint.finding import Confidence, Region, Site
+from promptlint.knowledge import ClientRow, SinkRow
+from promptlint.link import chains, containers
+from promptlint.link.values import (
+    CALL,
+    IMPORT,
+    SESSION,
+    Base,
+    Choice,
+    Const,
+    Edit,
+    Entry,
+    External,
+    FilePath,
+    Hole,
+    History,
+    Instance,
+    Item,
+    Many,
+    Map,
+    One,
+    Origin,
+    Origins,
+    Piece,
+    Rest,
+    Routine,
+    Sent,
+    Seq,
+    Text,
+    Value,
+    join,
+    literal,
+    options,
+    union,
+)
+from promptlint.link import strings
+from promptlint.request import (
+    Axis,
+    Breakpoint,
+    Cause,
+    Kind,
+    Moment,
+    Mutator,
+    Parameter,
+    Request,
+    Reuse,
+    Segment,
+)
+from promptlint.span import Span, Step
+from promptlint.tokens import UNKNOWN, Interval, estimate
+
+if TYPE_CHECKING:
+    from promptlint.link.chains import Chain
+    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.link.sinks import Sink
+
+HISTORY_NAMES = re.compile(
+    r"(^|[._\s(])\w*(histor|conversation|transcript|dialog|chat_log|thread|past_|previous_|prior_|old_m|memory\b|memories|turns|convo|chat_context|context_messages|all_messages|stored_messages|saved_messages)",
+    re.IGNORECASE,
+)
+MESSAGES_NAMES = re.compile(r"(messages|msgs|message_list|chat|contents|input_items|input_list)\b", re.IGNORECASE)
+STABLE_NAMES = re.compile(
+    r"(^|_)(system|prompt|instructions?|model|tools?|config|settings|persona|template|role|head|header|schema|provider|client|kwargs|args|self|cls|temperature)(_|$|s$)",
+    re.IGNORECASE,
+)
+USER_NAMES = re.compile(
+    r"(^|_|\b)(user|username|user_name|profile|tenant|customer|account|locale|language|lang|persona|nickname|first_name|display_name|email|player|guild|channel|server)(_|\b|$)",
+    re.IGNORECASE,
+)
+TURN_NAMES = re.compile(
+    r"(^|_)(text|message|msg|question|query|user_input|input|content|task|request|prompt_text|utterance|user_text|user_message|q|topic|goal|command)(_|$)",
+    re.IGNORECASE,
+)
+COMMAND_NAMES = re.compile(r"(command|cmd|slash|mode)", re.IGNORECASE)
+SIZE_NAMES = re.compile(r"(len|count|token|size|num|total|length|chars|usage|budget)", re.IGNORECASE)
+LARGE_MESSAGES = 40
+LARGE_TOKENS = 2_000
+MAX_TEXT = 200_000
+
+
+@dataclass
+class _Parts:
+    """The evaluated arguments of a request, by part."""
+
+    values: dict[str, list[tuple[Value, Span, bool]]] = field(default_factory=dict)
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+    open: list[str] = field(default_factory=list)
+    urls: list[Value] = field(default_factory=list)
+    clients: list[ClientRow] = field(default_factory=list)
+    base_urls: list[Value] = field(default_factory=list)
+
+    def add(self, part: str, value: Value, span: Span, optional: bool = False) -> None:
+        self.values.setdefault(part, []).append((value, span, optional))
+
+
+def request(ev: Evaluator, sink: Sink, chain: Chain) -> Request | None:
+    """The request of ``sink`` in the context ``chain``; ``None`` when the arguments show that it sends no prompt."""
+    return _Builder(ev, sink, chain).build()
+
+
+class _Builder:
+    def __init__(self, ev: Evaluator, sink: Sink, chain: Chain) -> None:
+        self.ev, self.sink, self.chain = ev, sink, chain
+        self.frame = chain.sink_frame
+        self.span = ev.span(self.frame, sink.call)
+        self.parts = _Parts()
+        self.segments: list[Segment] = []
+        self.breakpoints: list[Breakpoint] = []
+        self.edits: list[tuple[Edit, int]] = []
+        self.histories: list[History] = []
+        self.named_history: list[str] = []
+        self.marker_seen = False
+        self.groups = 0
+        self.input_in_last: set[str] = set()
+
+    # -- arguments ----------------------------------------------------------------------------------------------
+
+    def build(self) -> Request | None:
+        ev, call, row = self.ev, self.sink.call, self.sink.row
+        self._receiver_parts()
+        position = 0
+        for argument in call.args:
+            if isinstance(argument, Star):
+                self.parts.open.append("*args")
+                continue
+            name = row.positional[position] if position < len(row.positional) else ""
+            position += 1
+            if name:
+                self._argument(name, ev.eval(argument, self.frame), ev.span(self.frame, argument), False)
+        for name, expr in call.keywords:
+            value = ev.eval(expr, self.frame)
+            if name is not None:
+                self._argument(name, value, ev.span(self.frame, expr), False)
+            else:
+                self._spread(value, ev.span(self.frame, expr))
+        if not self._is_request():
+            return None
+        return self._assemble()
+
+    def _spread(self, value: Value, span: Span) -> None:
+        for option in options(value):
+            if isinstance(option, Map):
+                many = isinstance(value, Choice)
+                for name, entry in option.entries.items():
+                    self._argument(name, entry.value, entry.span, entry.optional or many)
+                for rest in option.rest:
+                    self.parts.open.append(f"**{rest.name}" if isinstance(rest, Hole) else "**…")
+                self.parts.open.extend(option.open)
+            elif isinstance(option, Hole):
+                self.parts.open.append(f"**{option.name}")
+
+    def _argument(self, name: str, value: Value, span: Span, optional: bool) -> None:
+        part = self.sink.row.parts.get(name, "param")
+        self._place(part, name, value, span, optional, self.sink.row.nested.get(name, {}))
+
+    def _place(self, part: str, name: str, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
+        if part == "ignore":
+            return
+        if isinstance(value, Const) and value.value is None and part != "param":
+            return
+        if part == "open":
+            if not (isinstance(value, Map) and not value.entries and not value.rest):
+                self.parts.open.append(name)
+            if _mentions_marker(value):
+                self.marker_seen = True
+            return
+        if part == "url":
+            self.parts.urls.append(value)
+            return
+        if part in ("config", "body"):
+            self._nested(value, span, optional, nested)
+            return
+        if part == "requests":
+            self._batch(value, span, nested)
+            return
+        if part == "client":
+            self._client(value, span)
+            return
+        if part == "model":
+            for option in options(value):
+                if isinstance(option, External):
+                    self._client(option, span)
+        if part == "cache":
+            self.breakpoints.append(Breakpoint(span, 0, _ttl(value), optional=optional, automatic=True))
+            return
+        if part == "param":
+            texts = [t for o in options(value) if (t := literal(o) or _constant(o)) is not None]
+            self.parts.parameters[name] = Parameter(
+                name, span, texts[0] if len(texts) == 1 else None, self._causes(value.origins()), tuple(texts) if len(texts) > 1 else ()
+            )
+            return
+        self.parts.add(part, value, span, optional)
+
+    def _nested(self, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
+        for option in options(value):
+            if isinstance(option, External) and option.name == "json.text" and option.arguments:
+                self._nested(option.arguments[0], span, optional, nested)
+            elif isinstance(option, External) and option.keywords:
+                for name, inner in option.keywords.items():
+                    self._place(nested.get(name, "param"), name, inner, span, optional, {})
+            elif isinstance(option, Map):
+                for name, entry in option.entries.items():
+                    if name == "tools" and isinstance(entry.value, Map):
+                        continue
+                    self._place(nested.get(name, "param"), name, entry.value, entry.span, optional or entry.optional, nested)
+                for rest in option.rest:
+                    self.parts.open.append(rest.name if isinstance(rest, Hole) else "…")
+            elif isinstance(option, Instance):
+                for name, part in nested.items():
+                    inner = self.ev.attribute(option, name, span, self.frame)
+                    if not isinstance(inner, Hole):
+                        self._place(part, name, inner, span, optional, {})
+            elif isinstance(option, Hole):
+                self.parts.open.append(option.name)
+
+    def _batch(self, value: Value, span: Span, nested: dict[str, str]) -> None:
+        for item in containers.as_seq(self.ev, value, span).items[:1]:
+            for option in options(item.value):
+                if isinstance(option, Map):
+                    params = option.entries.get("params")
+                    if params is not None:
+                        self._nested(params.value, params.span, False, nested)
+
+    def _receiver_parts(self) -> None:
+        receiver = self.sink.receiver
+        func = self.sink.call.func
+        if isinstance(func, AttrNode):
+            receiver = self.ev.eval(func.base, self.frame)
+        while receiver is not None:
+            following: Value | None = None
+            for option in options(receiver):
+                if isinstance(option, External):
+                    self._client(option, self.span)
+                    following = option.this
+                elif isinstance(option, Hole) and option.type:
+                    self._client_rows(option.type)
+            receiver = following
+
+    def _client(self, value: Value, span: Span) -> None:
+        for option in options(value):
+            if not isinstance(option, External):
+                continue
+            rows = self._client_rows(option.name)
+            for row in rows[:1]:
+                if row.base_url and row.base_url in option.keywords:
+                    self.parts.base_urls.append(option.keywords[row.base_url])
+                for name, part in row.constructor_parts.items():
+                    inner = option.keywords.get(name)
+                    if inner is not None:
+                        self._place(part, name, inner, span, False, row.nested.get(name, {}))
+
+    def _client_rows(self, name: str) -> list[ClientRow]:
+        rows = self.ev.clients_of_type(name)
+        self.parts.clients.extend(rows[:1])
+        return rows
+
+    def _is_request(self) -> bool:
+        prompt = {"messages", "input", "prompt", "system"} & self.parts.values.keys()
+        row = self.sink.row
+        if row.parts.get("url") or "body" in row.parts.values():
+            if row.suffix in ("post", "request", "stream", "Request", "urlopen"):
+                keys = self.parts.values.keys()
+                return "messages" in keys or ("model" in keys and bool(keys & {"input", "prompt"}))
+            return bool(prompt) or bool(self.parts.open)
+        if row.id == "structural":
+            return any(_looks_like_messages(v) for v, _, _ in self.parts.values.get("messages", ()))
+        return bool(prompt) or bool(self.parts.open) or row.stateful
+
+    # -- who is asked -------------------------------------------------------------------------------------------
+
+    def _model(self) -> str | None:
+        for value, _, _ in self.parts.values.get("model", ()):
+            for option in options(value):
+                known = literal(option)
+                if known:
+                    return known
+                if isinstance(option, Text) and option.pieces and option.pieces[0].text:
+                    return "".join(p.text or "*" for p in option.pieces)
+        return None
+
+    def _provider(self, model: str | None) -> str:
+        settings = self.ev.settings_provider
+        if settings:
+            return settings
+        urls = [u for v in (*self.parts.base_urls, *self.parts.urls) for o in options(v) if (u := _url_text(o))]
+        client = next((c.provider for c in self.parts.clients if c.provider != "unknown"), "")
+        row = self.sink.row
+        named = row.provider if row.provider != "unknown" else ""
+        api = " ".join(x for x in (row.id if row.id != "structural" else "", client or named) if x)
+        found = providers.identify(api=api or None, base_url=urls[0] if urls else None, model=model)
+        if found == "unknown" and (client or named):
+            return client or named
+        return found
+
+    # -- assembly -----------------------------------------------------------------------------------------------
+
+    def _assemble(self) -> Request:
+        model = self._model() or self.ev.settings_model
+        provider = self._provider(model)
+        facts = providers.facts(provider, model)
+        messages = self._messages()
+        texts = [t for t in self.parts.values.get("prompt", ())]
+        self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
+        self.turn_level = self._turn_level(messages)
+        order = facts.order or ("tools", "system", "messages")
+        for region in order:
+            if region == "tools":
+                self._tools()
+            elif region == "system":
+                self._system()
+            elif region == "messages":
+                self._emit_messages(messages)
+                for value, span, optional in texts:
+                    self._prompt(value, span, optional)
+        for region in ("tools", "system", "messages"):
+            if region not in order:
+                {"tools": self._tools, "system": self._system}.get(region, lambda: self._emit_messages(messages))()
+        cached = self.parts.values.get("cached-content")
+        parameters = dict(self.parts.parameters)
+        if cached:
+            value, span, _ = cached[0]
+            parameters["cached_content"] = Parameter("cached_content", span, literal(value))
+        reuse = self._reuse(messages)
+        features = set(self.chain.features)
+        confidence = Confidence.HIGH if self.sink.row.confidence == "high" else Confidence.MEDIUM
+        if self.sink.row.id == "structural":
+            confidence = Confidence.MEDIUM
+        return Request(
+            Site(self.span, provider, model),
+            self.sink.row.id,
+            facts,
+            tuple(self.segments),
+            tuple(self._marked()),
+            parameters,
+            tuple(self._mutators()),
+            reuse,
+            (),
+            tuple(dict.fromkeys((*self.parts.open, *(("markers set elsewhere",) if self.marker_seen and not self.breakpoints else ())))),
+            confidence,
+            self.chain.steps,
+        )
+
+    def _marked(self) -> Iterator[Breakpoint]:
+        last = max(len(self.segments) - 1, 0)
+        for marker in self.breakpoints:
+            yield replace(marker, segment=last) if marker.automatic else marker
+
+    def _messages(self) -> list[tuple[Seq, Span]]:
+        found: list[tuple[Seq, Span]] = []
+        for part in ("messages", "input"):
+            for value, span, _ in self.parts.values.get(part, ()):
+                if part == "input":
+                    value = self._as_messages(value, span)
+                merged = [o for o in options(value) if not isinstance(o, Const)]
+                if merged:
+                    found.append((containers.as_seq(self.ev, join(merged), span), span))
+        return found
+
+    def _as_messages(self, value: Value, span: Span) -> Value:
+        """A text input is one user message; ``{"messages": [...]}`` is the list in it."""
+        made = []
+        for option in options(value):
+            if isinstance(option, Text) or (isinstance(option, Hole) and not _is_history_name(option.name)):
+                made.append(Seq("list", (One(_message("user", option, span), span),), span))
+            elif isinstance(option, Map) and "messages" in option.entries:
+                made.append(option.entries["messages"].value)  # type: ignore[arg-type]
+            else:
+                made.append(option)  # type: ignore[arg-type]
+        return join(made)
+
+    def _last_message_origins(self, messages: list[tuple[Seq, Span]], texts: Sequence[tuple[Value, Span, bool]]) -> Origins:
+        found: list[Origins] = [v.origins() for v, _, _ in texts]
+        for sequence, _ in messages:
+            for item in sequence.items[-2:]:
+                found.append(item.value.origins())
+            for item in sequence.items:
+                if isinstance(item, History):
+                    found.append(item.value.origins())
+        return union(*found)
+
+    # -- tools --------------------------------------------------------------------------------------------------
+
+    def _tools(self) -> None:
+        for value, span, optional in self.parts.values.get("tools", ()):
+            for option in options(value):
+                sequence = containers.as_seq(self.ev, option, span)
+                for item in sequence.items:
+                    self._tool(item, sequence.order, optional)
+
+    def _tool(self, item: Item, order: Origins, optional: bool) -> None:
+        value = item.value
+        origins = union(value.origins(), order)
+        pieces = list(_deep_text(self.ev, value, item.span))
+        known = "".join(p.text or "" for p in pieces if p.text)
+        holes = [p for p in pieces if p.text is None]
+        low = estimate(known).low if known else 0
+        high = estimate(known).high if known else 0
+        unknown = isinstance(item, (Rest, Many, History)) or isinstance(value, (Hole, External, Routine, Instance))
+        varying = next((p for p in holes if p.deps), None)
+        index = len(self.segments)
+        shared = [o for o in value.origins() if o.kind != "conditional"]
+        name = _tool_name(value)
+        where = varying.span if varying is not None else item.span
+        self.segments.append(
+            Segment(
+                Region.TOOLS,
+                Kind.TOOL,
+                where,
+                Interval(low, inf if unknown or holes else high),
+                known or None if not holes and not unknown else None,
+                None,
+                index,
+                self._causes(origins),
+                optional or item.optional or isinstance(item, Rest),
+                isinstance(item, (Rest, Many)),
+                name,
+                not shared and not unknown,
+            )
+        )
+        for marker in _markers(value):
+            count = Interval(1, 1) if isinstance(item, One) else Interval(1, inf)
+            loop = item.span if not isinstance(item, One) else None
+            self.breakpoints.append(replace(marker, segment=index, count=count, loop=loop, optional=marker.optional or item.optional))
+
+    # -- system -------------------------------------------------------------------------------------------------
+
+    def _system(self) -> None:
+        for value, span, optional in self.parts.values.get("system", ()):
+            for option in options(value):
+                self._blocks(option, span, Region.SYSTEM, "system", optional)
+
+    def _blocks(self, value: Value, span: Span, region: Region, role: str | None, optional: bool) -> None:
+        """Text, or a list of blocks, as segments of one message."""
+        if isinstance(value, Choice):
+            for option in value.options:
+                self._blocks(option, span, region, role, True)
+            return
+        if isinstance(value, Seq):
+            for item in value.items:
+                self._block(item, region, role, optional or item.optional, value.order)
+            return
+        if isinstance(value, Map):
+            self._block(One(value, span), region, role, optional, ())
+            return
+        if isinstance(value, Routine):
+            # A function that builds the text when the request is made.
+            target = self.ev.generic(value.function)
+            inner = self.ev.result(self.ev.new_frame(value.function, CALL, this=value.this or target.this), value.function, span)
+            if not isinstance(inner, Routine):
+                self._blocks(inner, span, region, role, optional)
+            return
+        if isinstance(value, Const):
+            return
+        self._text(value, span, region, role, optional)
+
+    def _block(self, item: Item, region: Region, role: str | None, optional: bool, order: Origins) -> None:
+        self.groups += 1
+        value = item.value
+        for option in options(value):
+            self._one_block(option, item, region, role, optional or isinstance(value, Choice), order)
+
+    def _one_block(self, value: Value, item: Item, region: Region, role: str | None, optional: bool, order: Origins) -> None:
+        repeats = not isinstance(item, One)
+        if isinstance(value, Map):
+            if value.entries.keys() & {"cachePoint", "cache_point"} and not value.entries.keys() & {"text", "content"}:
+                self._mark(value, item, len(self.segments) - 1, optional)
+                return
+            before = len(self.segments)
+            inner = next((value.entries[k] for k in ("text", "content", "parts", "input_text", "thinking", "arguments", "output") if k in value.entries), None)
+            if inner is not None:
+                if isinstance(inner.value, (Seq, Map)):
+                    self._blocks(inner.value, inner.span, region, role, optional)
+                else:
+                    self._text(inner.value, inner.span, region, role, optional or inner.optional, repeats, order)
+            else:
+                self._media(value, item, region, role, optional)
+            if len(self.segments) == before and inner is not None and _is_marked(value):
+                self._mark(value, item, max(before - 1, 0), optional, problem="empty")
+                return
+            kind = literal(value.entries["type"].value) if "type" in value.entries else None
+            problem = "thinking" if kind in ("thinking", "redacted_thinking") else None
+            self._mark(value, item, len(self.segments) - 1, optional, problem=problem)
+            return
+        if isinstance(value, Instance):
+            self._text(value, item.span, region, role, optional, repeats, order)
+            return
+        self._text(value, item.span, region, role, optional, repeats, order)
+
+    def _mark(self, value: Map, item: Item, index: int, optional: bool, problem: str | None = None) -> None:
+        for marker in _shallow_markers(value):
+            count = Interval(1, 1) if isinstance(item, One) else Interval(1, inf)
+            self.breakpoints.append(
+                replace(
+                    marker,
+                    segment=max(index, 0),
+                    count=count,
+                    loop=None if isinstance(item, One) else item.span,
+                    optional=optional or item.optional or marker.optional,
+                    problem=problem,
+                )
+            )
+
+    def _media(self, value: Map, item: Item, region: Region, role: str | None, optional: bool) -> None:
+        kind = literal(value.entries["type"].value) if "type" in value.entries else None
+        media = kind in ("image", "image_url", "document", "input_image", "file", "audio")
+        origins = value.origins()
+        self.segments.append(
+            Segment(region, Kind.MEDIA if media else Kind.TEXT, item.span, UNKNOWN, None, role, self.groups, self._causes(origins), optional, not isinstance(item, One), kind or "block")
+        )
+
+    def _text(
+        self,
+        value: Value,
+        span: Span,
+        region: Region,
+        role: str | None,
+        optional: bool,
+        repeats: bool = False,
+        order: Origins = (),
+    ) -> None:
+        self.groups += 1
+        pieces = strings.pieces(self.ev, value, span)
+        for piece in _merged(pieces):
+            causes = self._causes(union(piece.deps, order))
+            tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else _hole_tokens(piece)
+            if piece.text is not None and not piece.text:
+                continue
+            self.segments.append(
+                Segment(
+                    region,
+                    Kind.TEXT,
+                    piece.span if piece.span.line else span,
+                    tokens,
+                    piece.text,
+                    role,
+                    self.groups,
+                    causes,
+                    optional or piece.optional,
+                    repeats or piece.repeats,
+                    piece.name,
+                    piece.persistent and not causes,
+                )
+            )
+
+    # -- messages -----------------------------------------------------------------------------------------------
+
+    def _prompt(self, value: Value, span: Span, optional: bool) -> None:
+        """User content: one text, or a list of parts or of turns."""
+        for option in options(value):
+            if isinstance(option, Seq) and any(isinstance(i, (History, Rest)) or _role(i.value) for i in option.items):
+                self._emit_messages([(option, span)])
+            else:
+                self._blocks(option, span, Region.LAST_MESSAGE, "user", optional)
+
+    def _emit_messages(self, messages: list[tuple[Seq, Span]]) -> None:
+        for sequence, span in messages:
+            self.edits.extend((e, len(self.segments)) for e in sequence.edits)
+            items = [i for i in sequence.items if not (isinstance(i, One) and isinstance(i.value, Const))]
+            last = len(items) - 1
+            leading = True
+            for number, item in enumerate(items):
+                role = _role(item.value)
+                kept = self._is_history(item)
+                if leading and isinstance(item, One) and role in ("system", "developer"):
+                    region = Region.SYSTEM
+                elif number == last and not kept:
+                    region, leading = Region.LAST_MESSAGE, False
+                elif leading and not kept:
+                    region, leading = Region.FIRST_MESSAGE, False
+                else:
+                    region, leading = Region.MID_HISTORY, False
+                if kept:
+                    self._history(item, sequence.order)
+                else:
+                    self._message(item, region, role, sequence.order)
+
+    def _message(self, item: Item, region: Region, role: str | None, order: Origins) -> None:
+        for option in options(item.value):
+            optional = item.optional or isinstance(item.value, Choice) or not isinstance(item, One)
+            if isinstance(option, Map):
+                content = option.entries.get("content") or option.entries.get("parts") or option.entries.get("text")
+                if content is not None:
+                    if _is_marked(option) and not option.entries.keys() & {"type"}:
+                        self._mark(option, item, len(self.segments), optional, problem="message")
+                    if isinstance(item, One):
+                        self._blocks(content.value, content.span, region, role, optional or content.optional)
+                    else:
+                        before = len(self.segments)
+                        self._blocks(content.value, content.span, region, role, True)
+                        for index in range(before, len(self.segments)):
+                            self.segments[index] = replace(self.segments[index], repeats=True)
+                    continue
+                if _is_marked(option):
+                    self._mark(option, item, len(self.segments) - 1, optional)
+                    continue
+            elif isinstance(option, Instance):
+                content_value = next(
+                    (v for n in ("content", "text") if not isinstance(v := self.ev.attribute(option, n, item.span, self.frame), (Hole, Routine))), None
+                )
+                if content_value is not None:
+                    self._blocks(content_value, item.span, region, role, optional)
+                    continue
+            self._text(option, item.span, region, role, optional, not isinstance(item, One), order)
+
+    def _is_history(self, item: Item) -> bool:
+        if isinstance(item, History):
+            return True
+        if isinstance(item, Rest):
+            return isinstance(item.value, (Hole, External, Sent, Instance))
+        if isinstance(item, Many):
+            return _role(item.value) is None or _role(item.value) == ""
+        return False
+
+    def _history(self, item: Item, order: Origins) -> None:
+        if isinstance(item, History):
+            self.histories.append(item)
+            self.edits.extend((e, len(self.segments)) for e in item.edits)
+            origins: Origins = ()
+        elif isinstance(item, Many):
+            origins = tuple(o for o in item.value.origins() if o.kind in ("time", "random", "counter", "environment", "unordered"))
+        else:
+            origins = ()
+        value = item.value
+        name = value.name if isinstance(value, Hole) else "history"
+        if isinstance(value, Hole):
+            if value.window is not None:
+                self.edits.append((Edit("window", value.span, value.name, keeps=value.window or None), len(self.segments)))
+            self.named_history.append(value.name)
+        for marker in _markers(value):
+            self.breakpoints.append(replace(marker, segment=len(self.segments), optional=True))
+        if isinstance(item, Many) and item.of is not None and isinstance(item.of, Hole):
+            self.named_history.append(item.of.name)
+            if item.of.window is not None:
+                self.edits.append((Edit("window", item.of.span, item.of.name, keeps=item.of.window or None), len(self.segments)))
+        if isinstance(item, Many):
+            self.named_history.append(_role_source(item.value))
+        self.segments.append(
+            Segment(Region.MID_HISTORY, Kind.HISTORY, item.span, UNKNOWN, None, None, self.groups, self._causes(union(origins, order)), item.optional, True, name)
+        )
+
+    # -- reuse --------------------------------------------------------------------------------------------------
+
+    def _turn_level(self, messages: list[tuple[Seq, Span]]) -> int:
+        """How many loops of the path lie outside the one whose iterations are turns; 0 when calls of the entry are."""
+        levels = [i.level for s, _ in messages for i in s.items if isinstance(i, History)]
+        if levels:
+            return max(min(levels), CALL)
+        return 0
+
+    def _has_turns(self, messages: list[tuple[Seq, Span]]) -> tuple[bool, str, Span | None, frozenset[str]]:
+        if self.histories:
+            kept = self.histories[0]
+            return True, "the history is kept and sent again", kept.span, frozenset()
+        if self.sink.row.stateful:
+            return True, "the object keeps the history itself", self.span, frozenset()
+        for name in self.named_history:
+            if _is_history_name(name):
+                return True, f"{name} holds the turns so far", self.span, frozenset({"history-by-name"})
+        for sequence, span in messages:
+            if sequence.edits and any(isinstance(i, (Rest, Many)) for i in sequence.items):
+                return True, "the list of messages is kept and changed", sequence.edits[0].span, frozenset()
+        return False, "", None, frozenset()
+
+    def _reuse(self, messages: list[tuple[Seq, Span]]) -> Reuse:
+        turns, why, span, features = self._has_turns(messages)
+        chain = self.chain
+        if "one-shot" in self.ev.hints_at(self.span):
+            return Reuse(False, None, "marked as one-shot")
+        if turns:
+            repeats = "loop" if chain.loops else "entry" if chain.entry is not None else "assumed" if chain.kind == "assumed" else None
+            if chain.kind == "assumed" and features:
+                features = features | {"assumed-entry"}
+            return Reuse(True, repeats, why, span, features)
+        fanning = [loop for loop in chain.loops if not _is_small(self.ev, chain, loop)]
+        if fanning:
+            return Reuse(False, "loop", "this loop sends one request after another", fanning[-1].span)
+        if chain.entry is not None:
+            row, place = chain.entry
+            if row.repeats:
+                return Reuse(False, "entry", f"this is a {row.evidence}", place)
+            return Reuse(False, None, "")
+        if chain.kind == "assumed":
+            return Reuse(False, "assumed", "nothing in the project calls this; it may be called again and again", None, frozenset({"assumed-entry"}))
+        return Reuse(False, None, "")
+
+    # -- causes -------------------------------------------------------------------------------------------------
+
+    def _moment(self, level: int) -> Moment:
+        if level <= IMPORT:
+            return Moment.IMPORT
+        if level == SESSION:
+            return Moment.SESSION
+        loops = len(self.chain.loops)
+        turn = getattr(self, "turn_level", 0)
+        if self.histories_known():
+            if level < turn:
+                return Moment.SESSION
+            return Moment.LOOP if turn else Moment.CALL
+        return Moment.LOOP if loops and level >= loops else Moment.CALL
+
+    def histories_known(self) -> bool:
+        return any(
+            isinstance(i, History)
+            for part in ("messages", "input")
+            for v, s, _ in self.parts.values.get(part, ())
+            for o in options(v)
+            if isinstance(o, Seq)
+            for i in o.items
+        )
+
+    def _causes(self, origins: Origins) -> tuple[Cause, ...]:
+        return tuple(c for o in origins if (c := self._cause(o)) is not None)
+
+    def _cause(self, origin: Origin) -> Cause | None:
+        kind, axes, what = origin.kind, origin.axes, origin.what
+        features = origin.features
+        if kind == "input":
+            decided = self._input(origin)
+            if decided is None:
+                return None
+            kind, axes = decided
+        elif kind == "loop":
+            kind, axes = "state", frozenset({Axis.CALL})
+            what = f"the loop variable {origin.what}"
+        elif kind == "history":
+            kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), "text made from the conversation so far"
+        elif kind == "reply":
+            kind = "state"
+        moment = self._moment(origin.level)
+        return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, origin.guard, origin.because)
+
+    def _input(self, origin: Origin) -> tuple[str, frozenset[Axis]] | None:
+        """What a parameter that the outside fills in varies over, by the evidence of its use and its name."""
+        name = origin.what.removeprefix("the parameter ")
+        if STABLE_NAMES.search(name):
+            return None
+        if USER_NAMES.search(name):
+            return "user", frozenset({Axis.USER, Axis.CONVERSATION})
+        if self.chain.kind == "assumed" and origin.what not in self.input_in_last and not TURN_NAMES.search(name):
+            return None
+        if origin.what in self.input_in_last or TURN_NAMES.search(name):
+            return "state", frozenset({Axis.CALL, Axis.TURN})
+        if self.chain.entry is None:
+            return None
+        return "user", frozenset({Axis.CONVERSATION})
+
+    # -- mutators -----------------------------------------------------------------------------------------------
+
+    def _mutators(self) -> Iterator[Mutator]:
+        seen: set[tuple[str, Span]] = set()
+        for edit, position in self.edits:
+            if (edit.kind, edit.span) in seen or edit.span.line <= 0:
+                continue
+            seen.add((edit.kind, edit.span))
+            causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
+            guard, limit = guard_of(self.ev, edit.guards, self.frame)
+            if edit.kind == "window" and guard == "threshold":
+                guard = "always" if edit.keeps is None or limit is None or limit < edit.keeps * 1.5 or limit <= LARGE_MESSAGES else "threshold"
+            elif guard == "threshold" and limit is not None and limit <= LARGE_MESSAGES:
+                guard = "always"
+            if edit.kind == "prepend" and not self._prepends_history(edit):
+                continue
+            yield Mutator(
+                edit.kind, edit.span, edit.what, edit.guard or guard, edit.keeps, position, causes, None, (), edit.features
+            )
+
+    def _prepends_history(self, edit: Edit) -> bool:
+        return bool(self.histories) or any(s.kind is Kind.HISTORY for s in self.segments)
+
+
+# -- helpers -------------------------------------------------------------------------------------------------------
+
+
+def guard_of(ev: Evaluator, guards: tuple[Guard, ...], frame: Frame) -> tuple[str, float | None]:
+    """The kind of guard around a change, and the number that a threshold compares with."""
+    for guard in reversed(guards):
+        if guard.error:
+            return "error", None
+        test = guard.test
+        if isinstance(test, Test) and test.op in (">", ">=", "<", "<=") and len(test.parts) == 2:
+            left, right = test.parts
+            if _counts(left) or _counts(right):
+                limit = next((v.value for p in (right, left) for o in options(ev.eval(p, ev.generic(frame.function))) if isinstance(v := o, Const) and isinstance(v.value, (int, float))), None)
+                return "threshold", float(limit) if limit is not None else None
+        if isinstance(test, Test) and any(isinstance(p, Literal) and isinstance(p.value, str) and p.value.startswith("/") for p in test.parts):
+            return "command", None
+        if isinstance(test, CallNode) and isinstance(test.func, AttrNode) and test.func.name == "startswith" and test.args:
+            first = test.args[0]
+            if isinstance(first, Literal) and isinstance(first.value, str) and first.value.startswith("/"):
+                return "command", None
+        if isinstance(test, CallNode) and _names_size(test):
+            return "threshold", None
+    return "always", None
+
+
+def _counts(node: Expr) -> bool:
+    if isinstance(node, CallNode):
+        if isinstance(node.func, GlobalNode) and node.func.name == "len":
+            return True
+        return _names_size(node)
+    if isinstance(node, (AttrNode, GlobalNode)):
+        return bool(SIZE_NAMES.search(node.name))
+    if isinstance(node, Binary):
+        return _counts(node.left) or _counts(node.right)
+    return False
+
+
+def _names_size(node: CallNode) -> bool:
+    func = node.func
+    name = func.name if isinstance(func, (AttrNode, GlobalNode)) else ""
+    return bool(SIZE_NAMES.search(name) or re.search(r"(should|needs?|over|exceed|too_)", name))
+
+
+def _is_history_name(name: str) -> bool:
+    return bool(HISTORY_NAMES.search(name))
+
+
+def _message(role: str, content: Value, span: Span) -> Map:
+    from promptlint.link.values import text
+
+    return Map({"role": Entry(text(role, span), span), "content": Entry(content, span)}, span)
+
+
+def _role(value: Value) -> str | None:
+    """The role of a message: its text, "" when there is one that is not known, ``None`` without."""
+    for option in options(value):
+        if isinstance(option, Map):
+            entry = option.entries.get("role") or option.entries.get("type")
+            if entry is not None:
+                return literal(entry.value) or ""
+            if option.type is not None and "content" in option.entries:
+                return ""
+        if isinstance(option, Instance):
+            found = option.overrides.get("role")
+            if found is not None:
+                return literal(found) or ""
+    return None
+
+
+def _role_source(value: Value) -> str:
+    """How the code calls what the elements of a rendered history are taken from."""
+    for option in options(value):
+        if isinstance(option, Map):
+            for key in ("content", "role"):
+                entry = option.entries.get(key)
+                if entry is not None and isinstance(entry.value, Hole):
+                    return entry.value.name
+    return ""
+
+
+def _looks_like_messages(value: Value) -> bool:
+    for option in options(value):
+        if isinstance(option, Seq):
+            if any(_role(i.value) is not None for i in option.items if not isinstance(i, Rest)):
+                return True
+            if any(isinstance(i, Rest) and isinstance(i.value, Hole) and MESSAGES_NAMES.search(i.value.name) for i in option.items):
+                return True
+        if isinstance(option, Hole) and MESSAGES_NAMES.search(option.name):
+            return True
+    return False
+
+
+def _merged(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Adjacent literal pieces of the same standing as one."""
+    current: Piece | None = None
+    for piece in pieces:
+        if (
+            current is not None
+            and current.text is not None
+            and piece.text is not None
+            and current.optional == piece.optional
+            and current.repeats == piece.repeats
+            and not current.deps
+            and not piece.deps
+        ):
+            span = current.span if len(current.text) >= len(piece.text) else piece.span
+            current = replace(current, text=current.text + piece.text, span=span)
+            continue
+        if current is not None:
+            yield current
+        current = piece
+    if current is not None:
+        yield current
+
+
+def _hole_tokens(piece: Piece) -> Interval:
+    if piece.deps and all(o.kind in ("time", "random", "counter") for o in piece.deps):
+        return Interval(1, 60)
+    return UNKNOWN
+
+
+def _deep_text(ev: Evaluator, value: Value, span: Span) -> Iterator[Piece]:
+    """All text in a tool definition, in order."""
+    if isinstance(value, Map):
+        for key, entry in value.entries.items():
+            if key in containers.MARKERS:
+                continue
+            yield Piece(span, f'"{key}": ')
+            yield from _deep_text(ev, entry.value, entry.span)
+        for rest in value.rest:
+            yield from _deep_text(ev, rest, span)
+    elif isinstance(value, Seq):
+        for item in value.items:
+            yield from _deep_text(ev, item.value, item.span)
+    else:
+        yield from strings.pieces(ev, value, span)
+
+
+def _tool_name(value: Value) -> str:
+    for option in options(value):
+        if isinstance(option, Map):
+            for key in ("name", "function"):
+                entry = option.entries.get(key)
+                if entry is not None:
+                    return literal(entry.value) or _tool_name(entry.value)
+        if isinstance(option, Hole):
+            return option.name
+    return ""
+
+
+def _ttl(value: Value) -> str | None:
+    for option in options(value):
+        if isinstance(option, Map):
+            entry = option.entries.get("ttl")
+            if entry is None:
+                return None if option.rest else "5m"
+            return literal(entry.value)
+    return None
+
+
+def _is_marked(value: Map) -> bool:
+    return bool(value.entries.keys() & containers.MARKERS)
+
+
+def _shallow_markers(value: Map) -> Iterator[Breakpoint]:
+    for key in containers.MARKERS & value.entries.keys():
+        entry = value.entries[key]
+        kept = [o for o in options(entry.value) if not (isinstance(o, Const) and o.value is None)]
+        if kept:
+            yield Breakpoint(entry.span, 0, _ttl(join(kept)), optional=entry.optional or len(kept) < len(list(options(entry.value))))
+
+
+def _markers(value: Value, depth: int = 0) -> Iterator[Breakpoint]:
+    """The markers anywhere in a value."""
+    if depth > 6:
+        return
+    for option in options(value):
+        if isinstance(option, Map):
+            yield from _shallow_markers(option)
+            for key, entry in option.entries.items():
+                if key not in containers.MARKERS:
+                    yield from _markers(entry.value, depth + 1)
+        elif isinstance(option, Seq):
+            for item in option.items:
+                yield from _markers(item.value, depth + 1)
+
+
+def _mentions_marker(value: Value) -> bool:
+    return next(_markers(value), None) is not None
+
+
+def _constant(value: Value) -> str | None:
+    if isinstance(value, Const) and value.value is not None:
+        return repr(value.value)
+    return None
+
+
+def _url_text(value: Value) -> str | None:
+    if isinstance(value, Text):
+        return "".join(p.text or "x" for p in value.pieces) or None
+    return None
+
+
+def _is_small(ev: Evaluator, chain: Chain, loop: chains.Loop) -> bool:
+    """Whether a loop runs over a handful of known elements."""
+    iterable = loop.state.iterable
+    if iterable is None:
+        return False
+    frame = next((f for f in chain.frames if loop.state.id in f.path_loops), None)
+    if frame is None:
+        return False
+    value = ev.eval(iterable, frame)
+    return isinstance(value, Seq) and value.known and len(value.items) < 3

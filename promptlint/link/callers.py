@@ -1,0 +1,120 @@
+"""Who calls a function: found by name, confirmed by what the called expression means where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from promptlint.expression import Attr, Call, Expr
+from promptlint.index import Function
+from promptlint.link.values import External, Hole, Instance, Routine, Type, options
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator
+
+MAX_CALLERS = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Caller:
+    """A call that may run the function; ``routine`` carries the receiver."""
+
+    function: Function
+    call: Call
+    routine: Routine
+    features: frozenset[str] = frozenset()
+
+
+def of(ev: Evaluator, function: Function) -> list[Caller]:
+    """The calls of ``function``, in file order, at most ``MAX_CALLERS``; callers in tests are left out."""
+    known = ev.callers_cache.get(function)
+    if known is not None:
+        return known
+    ev.callers_cache[function] = []
+    found = list(_search(ev, function))
+    ev.callers_cache[function] = found
+    return found
+
+
+def _search(ev: Evaluator, function: Function) -> list[Caller]:
+    names = {function.name}
+    if function.name in ("__init__", "__post_init__", "__call__", "<lambda>"):
+        names = set()
+    if function.name == "__init__" and function.owner is not None:
+        names = {function.owner.name, "__init__"} | {c.name for c in ev.program.subclasses(function.owner)}
+    found: list[Caller] = []
+    for name in sorted(names):
+        for caller, call in ev.program.calls_named(name):
+            if len(found) >= MAX_CALLERS:
+                return found
+            match = _match(ev, function, caller, call)
+            if match is not None:
+                found.append(match)
+    if function.name not in ("__init__", "<lambda>"):
+        for caller, call in ev.program.handed_over(function.name):
+            if len(found) >= MAX_CALLERS:
+                return found
+            match = _by_reference(ev, function, caller, call)
+            if match is not None:
+                found.append(match)
+    return found
+
+
+def _match(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:
+    frame = ev.generic(caller)
+    value = ev.eval(call.func, frame)
+    for option in options(value):
+        if isinstance(option, Routine) and same_method(ev, option.function, function):
+            return Caller(caller, call, _aimed(option, function))
+        if isinstance(option, Type) and function.name == "__init__" and ev.program.method(option.cls, "__init__") is function:
+            return Caller(caller, call, Routine(function, None, Instance(option.cls, ev.span(frame, call), None)))
+        if isinstance(option, Instance) and function.name == "__call__":
+            return Caller(caller, call, Routine(function, None, option))
+    if any(isinstance(o, Hole) for o in options(value)) and isinstance(call.func, Attr):
+        from promptlint.link.objects import by_name
+
+        if function in by_name(ev, call, frame):
+            return Caller(caller, call, Routine(function, None, ev.generic(function).this), frozenset({"name-match"}))
+    return None
+
+
+def same_method(ev: Evaluator, called: Function, wanted: Function) -> bool:
+    """Whether a call of one runs the other: itself, or an override of what is called."""
+    if called is wanted:
+        return True
+    if called.name != wanted.name or called.owner is None or wanted.owner is None:
+        return False
+    return called.owner in ev.program.mro(wanted.owner)
+
+
+def _aimed(routine: Routine, function: Function) -> Routine:
+    if routine.function is function:
+        return routine
+    this = routine.this
+    if isinstance(this, Instance) and function.owner is not None:
+        this = Instance(function.owner, this.span, None, this.level, exact=False)
+    return Routine(function, None, this, routine.preset)
+
+
+def _by_reference(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:
+    """``to_thread(f, x)``, ``retry(f, x)``, ``executor.submit(f, x)``: the rest of the arguments go to ``f``."""
+    from promptlint.link.program import called_name, reference_name
+
+    frame = ev.generic(caller)
+    for position, argument in enumerate(call.args):
+        if reference_name(argument) != function.name:
+            continue
+        for option in options(ev.eval(argument, frame)):
+            if isinstance(option, Routine) and same_method(ev, option.function, function):
+                passed: tuple[Expr, ...] = call.args[position + 1 :]
+                if called_name(call) == "partial":
+                    passed = call.args[position + 1 :]
+                handed = Call(call.at, argument, passed, call.keywords, call.loops, call.guards)
+                return Caller(caller, handed, _aimed(option, function), frozenset({"by-reference"}))
+    for name, argument in call.keywords:
+        if name in ("target", "func", "fn", "callback", "function") and reference_name(argument) == function.name:
+            for option in options(ev.eval(argument, frame)):
+                if isinstance(option, Routine) and same_method(ev, option.function, function):
+                    handed = Call(call.at, argument, (), (), call.loops, call.guards)
+                    return Caller(caller, handed, _aimed(option, function), frozenset({"by-reference"}))
+    return None

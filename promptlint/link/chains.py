@@ -1,0 +1,217 @@
+"""The ways from an entry of the program to a sink, and what each way says about reuse."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from promptlint.expression import Call, LoopState
+from promptlint.index import Function
+from promptlint.knowledge import EntryRow
+from promptlint.link import callers
+from promptlint.link.values import CALL, Instance, Routine, options
+from promptlint.span import Span, Step
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.link.sinks import Sink
+
+MAX_DEPTH = 9
+MAX_CHAINS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop around the way to the sink; ``level`` counts from 1, outermost first."""
+
+    state: LoopState
+    span: Span
+    level: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """One calling context of a sink: the frames from the root down, and the evidence on the way."""
+
+    frames: tuple[Frame, ...]
+    call: Call
+    loops: tuple[Loop, ...]
+    steps: tuple[Step, ...]
+    entry: tuple[EntryRow, Span] | None
+    kind: str
+    """"entry", "called" (a root that something registers or a script), "script" or "assumed" (nothing calls the root)."""
+    features: frozenset[str] = frozenset()
+
+    @property
+    def sink_frame(self) -> Frame:
+        return self.frames[-1]
+
+    @property
+    def root(self) -> Function:
+        return self.frames[0].function
+
+
+def of(ev: Evaluator, sink: Sink) -> Iterator[Chain]:
+    """The contexts of a sink, at most ``MAX_CHAINS``."""
+    produced = 0
+    for path in _paths(ev, sink.function, ()):
+        chain = _build(ev, path, sink)
+        if chain is not None:
+            yield chain
+            produced += 1
+            if produced >= MAX_CHAINS:
+                ev.hit_bound = True
+                return
+
+
+def _paths(
+    ev: Evaluator, function: Function, below: tuple[callers.Caller, ...]
+) -> Iterator[tuple[Function, tuple[callers.Caller, ...]]]:
+    """(root, calls from the root down), nearest roots first."""
+    found = [c for c in callers.of(ev, function) if c.function is not function] if len(below) < MAX_DEPTH else []
+    on_path = {c.function for c in below}
+    found = [c for c in found if c.function not in on_path]
+    if entry_of(ev, function) is not None or not found:
+        yield function, below
+        if not found:
+            return
+    for caller in found:
+        yield from _paths(ev, caller.function, (caller, *below))
+
+
+def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sink: Sink) -> Chain | None:
+    root, calls = path
+    frames: list[Frame] = []
+    loops: list[Loop] = []
+    steps: list[Step] = []
+    features: set[str] = set()
+    below = [*(c.call for c in calls), sink.call]
+    frame = _root_frame(ev, root)
+    for position, call in enumerate(below):
+        inside = tuple(_turning(ev, frame, call))
+        frame.path_loops = tuple(s.id for s in inside)
+        for state in inside:
+            loops.append(Loop(state, frame.module.span(state.at), len(loops) + 1))
+        frames.append(frame)
+        if position == len(calls):
+            break
+        caller = calls[position]
+        features |= caller.features
+        routine = _routine(ev, caller, frame)
+        # The caller's own values, in this context: the closure and the instance that its expression means here.
+        target = ev.activation(routine, call, frame)
+        if target is None:
+            return None
+        steps.append(Step(ev.span(frame, call), f"{frame.function.name}() calls {routine.function.name}()"))
+        frame = target
+    entry = next(((e, f.module.span(_place(f))) for f in (fr.function for fr in frames) if (e := entry_of(ev, f))), None)
+    return Chain(tuple(frames), sink.call, tuple(loops), tuple(steps), entry, _kind(root, entry), frozenset(features))
+
+
+def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine:
+    wanted = caller.routine.function
+    for option in options(ev.eval(caller.call.func, frame)):
+        if isinstance(option, Routine) and option.function is wanted:
+            return option
+        if isinstance(option, Routine) and isinstance(option.this, Instance) and callers.same_method(ev, option.function, wanted):
+            return caller.routine
+    return caller.routine
+
+
+def _root_frame(ev: Evaluator, root: Function) -> Frame:
+    generic = ev.generic(root)
+    frame = ev.new_frame(root, CALL, this=generic.this)
+    frame.arguments = {}
+    return frame
+
+
+def _turning(ev: Evaluator, frame: Frame, call: Call) -> Iterator[LoopState]:
+    """The loops of a body around a call, without those that only errors repeat."""
+    states = ev.summary(frame.function).loops
+    for loop in call.loops:
+        state = states.get(loop)
+        if state is not None and not state.retry:
+            yield state
+
+
+def _kind(root: Function, entry: tuple[EntryRow, Span] | None) -> str:
+    if entry is not None:
+        return "entry"
+    if isinstance(root.node, ast.Module) or root.name in ("main", "cli", "run_cli", "__main__"):
+        return "script"
+    return "assumed"
+
+
+def _place(function: Function):  # type: ignore[no-untyped-def]
+    from promptlint.link.evaluate import _at
+
+    return _at(function.node)
+
+
+def entry_of(ev: Evaluator, function: Function) -> EntryRow | None:
+    """The row that makes a function an entry: a decorator, its class, its name, or a call that registers it."""
+    if function in ev.entries:
+        return ev.entries[function]
+    ev.entries[function] = None
+    ev.entries[function] = _find_entry(ev, function)
+    return ev.entries[function]
+
+
+def _find_entry(ev: Evaluator, function: Function) -> EntryRow | None:
+    rows = ev.knowledge.entries
+    module = function.module
+    for decorator in function.decorators:
+        node = decorator.func if isinstance(decorator, ast.Call) else decorator
+        name = ev.program.qualified(node, module)
+        if name is None:
+            continue
+        for row in rows:
+            if row.how == "decorator" and _fits(row.pattern, name):
+                return row
+    if function.owner is not None and function.name not in ("__init__",):
+        bases = ev.program.foreign_bases(function.owner)
+        if bases:
+            for row in rows:
+                if row.how == "base" and row.pattern in bases:
+                    methods = row.methods
+                    public = not function.name.startswith("_")
+                    if any(fnmatchcase(function.name, m) for m in methods) if methods else public:
+                        return row
+    for row in rows:
+        if row.how == "function" and row.pattern == function.name:
+            return row
+    if isinstance(function.node, ast.Module):
+        imported = {v.dotted.split(".")[0] for v in ev.summary(function).names.values() if hasattr(v, "dotted")}
+        for row in rows:
+            if row.how == "module" and row.pattern.split(".")[0] in imported:
+                return row
+        return None
+    return _registered(ev, function)
+
+
+def _registered(ev: Evaluator, function: Function) -> EntryRow | None:
+    if function.name in ("<lambda>", "__init__"):
+        return None
+    rows = [r for r in ev.knowledge.entries if r.how == "register"]
+    for _, call in ev.program.handed_over(function.name):
+        from promptlint.link.sinks import chain
+
+        names = chain(call.func)
+        if not names:
+            continue
+        name = ".".join(reversed(names))
+        for row in rows:
+            if _fits(row.pattern, name) or (row.pattern.startswith("*.") and names[0] == row.pattern[2:]):
+                return row
+            if row.pattern.rpartition(".")[2] == names[0] and not row.pattern.startswith("*"):
+                return row
+    return None
+
+
+def _fits(pattern: str, name: str) -> bool:
+    if pattern.startswith("*."):
+        return name.endswith(pattern[1:])
+    return name == pattern or name.endswith("." + pattern)

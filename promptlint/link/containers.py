@@ -1,0 +1,642 @@
+"""Transfer functions of lists, dicts and sets, and of the operators that containers share with text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptlint.expression import At, Binary, Call, Expr, Global, Guard, Mutate, Slice, Test
+from promptlint.link import strings
+from promptlint.link.values import (
+    Base,
+    Choice,
+    Const,
+    Edit,
+    Entry,
+    External,
+    FilePath,
+    Hole,
+    History,
+    Instance,
+    Item,
+    Many,
+    Map,
+    One,
+    Origin,
+    Origins,
+    Rest,
+    Seq,
+    Sent,
+    Text,
+    Value,
+    join,
+    options,
+    text,
+    union,
+)
+from promptlint.request import Axis
+from promptlint.span import Span
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator, Frame
+
+MARKERS = frozenset(("cache_control", "cachePoint", "prompt_cache_breakpoint", "cache_point", "cachepoint"))
+"""Keys that mark a cache breakpoint: setting or removing one changes no prompt text."""
+MAX_GROWTH = 400
+
+
+def as_seq(ev: Evaluator, value: Value, span: Span) -> Seq:
+    """The value as something to iterate over."""
+    if isinstance(value, Seq):
+        return value
+    if isinstance(value, Map):
+        keys: list[Item] = [One(text(k, e.span), e.span, e.optional) for k, e in value.entries.items()]
+        keys += [Rest(Hole("keys", span, r.origins()), span, True) for r in value.rest]
+        if value.base is not None:
+            keys.insert(0, Rest(Hole("keys", span), span, True))
+        return Seq("iterator", tuple(keys), value.span, value.order)
+    if isinstance(value, Choice):
+        merged = join(as_seq(ev, o, span) for o in value.options if not isinstance(o, Const))
+        return merged if isinstance(merged, Seq) else Seq("iterator", (), span)
+    if isinstance(value, Const):
+        return Seq("iterator", (), span)
+    if isinstance(value, Text):
+        return Seq("iterator", (Rest(Hole("character", span, value.origins()), span),), span)
+    return Seq("iterator", (Rest(value, span),), span)
+
+
+def hash_order(ev: Evaluator, frame: Frame, at: At) -> Origins:
+    """The origin of a set's order."""
+    span = frame.module.span(at)
+    return (
+        Origin(
+            "unordered",
+            f"the order of the set {ev.snippet(frame, at, 40)}",
+            span,
+            frame.level,
+            frozenset({Axis.PROCESS, Axis.HASH_SEED}),
+            because="knowledge/stdlib.toml: set",
+        ),
+    )
+
+
+def decided_by(value: Value, alternatives: Sequence[Value], test: Value, span: Span) -> Value:
+    """Marks what is there or not as depending on what the test depends on."""
+    deps = tuple(
+        replace(o, kind="conditional", what=f"whether {o.what} holds" if o.kind == "loop" else o.what)
+        for o in test.origins()
+        if Axis.CALL in o.axes or Axis.TURN in o.axes or o.kind == "mode"
+    )
+    if not deps or not isinstance(value, Seq):
+        return value
+    certain = [set(map(id, a.items)) for a in alternatives if isinstance(a, Seq)]
+    items = []
+    for item in value.items:
+        if item.optional and not all(id(item) in c for c in certain):
+            items.append(replace(item, value=_with_condition(item.value, deps)))
+        else:
+            items.append(item)
+    return replace(value, items=tuple(items))
+
+
+def _with_condition(value: Value, deps: Origins) -> Value:
+    if isinstance(value, Hole):
+        return replace(value, deps=union(value.deps, deps))
+    if isinstance(value, Map):
+        return replace(value, order=union(value.order, deps))
+    if isinstance(value, Text):
+        return Text(tuple(replace(p, deps=union(p.deps, deps)) for p in value.pieces))
+    return value
+
+
+# -- operators -----------------------------------------------------------------------------------------------------
+
+
+def binary(ev: Evaluator, op: str, left: Value, right: Value, span: Span, shown: str) -> Value:
+    if isinstance(left, Choice) or isinstance(right, Choice):
+        return join(binary(ev, op, a, b, span, shown) for a in options(left) for b in options(right))
+    if op == "+":
+        if isinstance(left, Seq) or isinstance(right, Seq):
+            a, b = as_seq(ev, left, span), as_seq(ev, right, span)
+            kind = left.kind if isinstance(left, Seq) else b.kind
+            return Seq(kind, _front(a.items, b.items, span), span, union(a.order, b.order), (*a.edits, *b.edits))
+        if isinstance(left, Text) or isinstance(right, Text):
+            return strings.concat(ev, left, right, span)
+    if op == "|":
+        if isinstance(left, Map) or isinstance(right, Map):
+            return update(ev, left if isinstance(left, Map) else Map({}, span, (left,)), right, span)
+    if op in "|&-^" and (isinstance(left, Seq) or isinstance(right, Seq)):
+        a, b = as_seq(ev, left, span), as_seq(ev, right, span)
+        if a.kind == "set" or b.kind == "set" or (left is a and a.kind == "iterator"):
+            items = (*a.items, *b.items) if op in "|^" else a.items
+            return Seq("set", items, span, union(a.order, b.order, _set_order(span)))
+    if op == "%" and isinstance(left, Text):
+        return strings.percent(ev, left, right, span)
+    if op == "*":
+        repeated = _repeat(left, right)
+        if repeated is not None:
+            return repeated
+    if op == "/" and isinstance(left, FilePath) and isinstance(right, Text) and right.literal is not None:
+        return FilePath(left.path / right.literal, span)
+    if isinstance(left, Const) and isinstance(right, Const):
+        known = _arithmetic(op, left.value, right.value)
+        if known is not None:
+            return Const(known, span)
+    features = frozenset().union(*(v.features for v in (left, right) if isinstance(v, Hole)))
+    if any(isinstance(v, Hole) and v.base is not None for v in (left, right)):
+        features = features | {"base"}
+    return Hole(shown, span, union(left.origins(), right.origins()), features=features)
+
+
+def _front(a: tuple[Item, ...], b: tuple[Item, ...], span: Span) -> tuple[Item, ...]:
+    """Two runs one after the other; a fixed run in front of kept elements is marked as put there."""
+    return (*a, *b)
+
+
+def _set_order(span: Span) -> Origins:
+    return (
+        Origin(
+            "unordered",
+            "the order of a set",
+            span,
+            0,
+            frozenset({Axis.PROCESS, Axis.HASH_SEED}),
+            because="knowledge/stdlib.toml: set",
+        ),
+    )
+
+
+def _repeat(left: Value, right: Value) -> Value | None:
+    sequence, times = (left, right) if isinstance(right, Const) else (right, left)
+    if not isinstance(times, Const) or not isinstance(times.value, int):
+        return None
+    count = times.value
+    if isinstance(sequence, Text) and sequence.literal is not None and len(sequence.literal) * count < 4_000_000:
+        return text(sequence.literal * count, sequence.pieces[0].span) if sequence.pieces else sequence
+    if isinstance(sequence, Seq) and 0 <= count * len(sequence.items) <= MAX_GROWTH:
+        return replace(sequence, items=sequence.items * count)
+    return None
+
+
+def _arithmetic(op: str, a: object, b: object) -> int | float | None:
+    if not isinstance(a, (int, float)) or not isinstance(b, (int, float)):
+        return None
+    try:
+        if op == "+":
+            return a + b
+        if op == "-":
+            return a - b
+        if op == "*":
+            return a * b
+        if op == "//":
+            return a // b
+        if op == "/":
+            return a / b
+    except (ArithmeticError, ValueError):
+        return None
+    return None
+
+
+# -- dicts ---------------------------------------------------------------------------------------------------------
+
+
+def set_key(target: Map, key: Value, value: Value, span: Span, certain: bool = True) -> Map:
+    name = key.literal if isinstance(key, Text) else None
+    if name is None:
+        return replace(target, rest=(*target.rest, value), order=union(target.order, key.origins()))
+    entries = dict(target.entries)
+    old = entries.get(name)
+    if certain:
+        entries[name] = Entry(value, span)
+    else:
+        entries[name] = Entry(join((old.value, value)) if old else value, span, old is None or old.optional)
+    return replace(target, entries=entries)
+
+
+def update(ev: Evaluator, target: Map, other: Value, span: Span) -> Map:
+    """``{**target, **other}``."""
+    result = target
+    for option in options(other):
+        certain = not isinstance(other, Choice)
+        if isinstance(option, Map):
+            for name, entry in option.entries.items():
+                result = set_key(result, text(name, entry.span), entry.value, entry.span, certain and not entry.optional)
+            result = replace(
+                result,
+                rest=(*result.rest, *option.rest),
+                order=union(result.order, option.order),
+                open=tuple(dict.fromkeys((*result.open, *option.open))),
+            )
+        elif isinstance(option, Hole):
+            result = replace(result, rest=(*result.rest, option), open=tuple(dict.fromkeys((*result.open, option.name))))
+        elif isinstance(option, Seq):
+            for item in option.items:
+                pair = item.value
+                if isinstance(pair, Seq) and len(pair.items) == 2:
+                    result = set_key(result, pair.items[0].value, pair.items[1].value, span, isinstance(item, One))
+    return result
+
+
+def item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Value:
+    """``base[key]``."""
+    return join(_item(ev, b, key, span, shown) for b in options(base))
+
+
+def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Value:
+    if isinstance(base, Map):
+        name = key.literal if isinstance(key, Text) else None
+        if name is not None:
+            entry = base.entries.get(name)
+            if entry is not None:
+                return entry.value
+            if base.rest:
+                return join(_rest_item(r, name, span, shown) for r in base.rest)
+            return Hole(shown, span)
+        values = [e.value for e in base.entries.values()] + list(base.rest)
+        picked = join(values) if values and len(values) <= MAX_GROWTH else Hole(shown, span)
+        if key.origins() and len(values) > 1:
+            # Which one it is depends on the key.
+            return _keyed(picked, key.origins(), shown, span)
+        return picked
+    if isinstance(base, Seq) and isinstance(key, Const) and isinstance(key.value, int):
+        index = key.value
+        items = base.items
+        if base.known and -len(items) <= index < len(items):
+            return items[index].value
+        if index >= 0 and len(items) > index and all(isinstance(i, One) and not i.optional for i in items[: index + 1]):
+            return items[index].value
+        if index < 0 and len(items) >= -index and all(isinstance(i, One) and not i.optional for i in items[index:]):
+            return items[index].value
+    if isinstance(base, Seq):
+        from promptlint.link.loops import any_element
+
+        return any_element(ev, base, span, shown)
+    if isinstance(base, External) and base.name == "os.environ":
+        return Hole(shown, span, persistent=True)
+    deps = union(base.origins(), key.origins())
+    return Hole(shown, span, deps, root=isinstance(base, Hole) and base.root, persistent=isinstance(base, Hole) and base.persistent)
+
+
+def _keyed(value: Value, deps: Origins, shown: str, span: Span) -> Value:
+    if isinstance(value, Text):
+        return Text(tuple(replace(p, deps=union(p.deps, deps)) for p in value.pieces))
+    if isinstance(value, Hole):
+        return replace(value, deps=union(value.deps, deps))
+    return value
+
+
+def _rest_item(rest: Value, name: str, span: Span, shown: str) -> Value:
+    if isinstance(rest, Hole):
+        return Hole(shown, span, rest.deps, root=rest.root)
+    return rest
+
+
+# -- slices --------------------------------------------------------------------------------------------------------
+
+
+def slice_of(ev: Evaluator, node: Slice, frame: Frame) -> Value:
+    base = ev.eval(node.base, frame)
+    return join(_slice(ev, b, node, frame) for b in options(base))
+
+
+def _bound(ev: Evaluator, node: Expr | None, frame: Frame) -> int | None:
+    if node is None:
+        return None
+    value = ev.eval(node, frame)
+    for option in options(value):
+        if isinstance(option, Const) and isinstance(option.value, int) and not isinstance(option.value, bool):
+            return option.value
+    return None
+
+
+def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
+    span = ev.span(frame, node)
+    lower, upper = _bound(ev, node.lower, frame), _bound(ev, node.upper, frame)
+    if isinstance(base, Text):
+        if node.lower is None and upper is not None and upper >= 0:
+            if base.literal is not None:
+                return text(base.literal[:upper], span)
+            return strings.truncated(base, upper)
+        return base
+    if not isinstance(base, (Seq, Hole)):
+        return Hole(ev.snippet(frame, node.at), span, base.origins())
+    if isinstance(base, Hole) and node.step is None and not _is_tail(ev, node, lower, frame):
+        return replace(base, name=ev.snippet(frame, node.at))
+    sequence = as_seq(ev, base, span)
+    items = sequence.items
+    if sequence.known and (node.lower is None or lower is not None) and (node.upper is None or upper is not None):
+        step = _bound(ev, node.step, frame)
+        return replace(sequence, items=items[slice(lower, upper, step)])
+    if _is_tail(ev, node, lower, frame):
+        return _tail(ev, sequence, node, lower, frame, span)
+    if lower is not None and lower > 0:
+        return replace(sequence, items=_without_head(items, lower))
+    if node.lower is None and upper is not None and upper < 0:
+        return replace(sequence, items=_without_tail(items, -upper))
+    if node.lower is None and node.upper is not None:
+        return replace(sequence, items=tuple(replace(i, optional=True) for i in items))
+    return sequence
+
+
+def _is_tail(ev: Evaluator, node: Slice, lower: int | None, frame: Frame) -> bool:
+    """Whether a slice keeps the end and drops what is older."""
+    if node.lower is None or node.step is not None:
+        return False
+    if lower is not None:
+        return lower < 0
+    return isinstance(node.lower, Test) and node.lower.op == "unary" or _counts_length(node.lower)
+
+
+def _counts_length(node: Expr, depth: int = 0) -> bool:
+    if isinstance(node, Binary) and node.op == "-" and isinstance(node.left, Call):
+        func = node.left.func
+        return isinstance(func, Global) and func.name == "len"
+    if isinstance(node, Call) and isinstance(node.func, Global) and node.func.name == "max" and depth < 2:
+        return any(_counts_length(a, depth + 1) for a in node.args)
+    return False
+
+
+def _keeps(ev: Evaluator, node: Slice, lower: int | None, frame: Frame) -> int | None:
+    if lower is not None:
+        return -lower
+    assert node.lower is not None
+    inner: Expr | None = None
+    if isinstance(node.lower, Test):
+        inner = node.lower.parts[0]
+    elif isinstance(node.lower, Binary):
+        inner = node.lower.right
+    elif isinstance(node.lower, Call):
+        inner = next((a.right for a in node.lower.args if isinstance(a, Binary)), None)
+    return _bound(ev, inner, frame) if inner is not None else None
+
+
+def _tail(ev: Evaluator, sequence: Seq, node: Slice, lower: int | None, frame: Frame, span: Span) -> Seq:
+    keeps = _keeps(ev, node, lower, frame)
+    items = sequence.items
+    unknown = any(not isinstance(i, One) for i in items)
+    if keeps is not None and keeps <= 1:
+        last = items[-1:] if items and isinstance(items[-1], One) else tuple(replace(i, optional=True) for i in items[-1:])
+        return replace(sequence, items=last)
+    if keeps is not None and not unknown and len(items) <= keeps:
+        return sequence
+    edit = Edit("window", span, ev.snippet(frame, node.at), keeps=keeps)
+    kept = tuple(
+        replace(i, edits=(*i.edits, edit)) if isinstance(i, Base) else i if not isinstance(i, One) else replace(i, optional=True)
+        for i in items
+    )
+    has_base = any(isinstance(i, Base) for i in items)
+    return replace(sequence, items=kept, edits=sequence.edits if has_base else (*sequence.edits, edit))
+
+
+def _without_head(items: tuple[Item, ...], count: int) -> tuple[Item, ...]:
+    result = list(items)
+    while count and result and isinstance(result[0], One):
+        if not result[0].optional:
+            count -= 1
+        result.pop(0)
+    return tuple(result)
+
+
+def _without_tail(items: tuple[Item, ...], count: int) -> tuple[Item, ...]:
+    result = list(items)
+    while count and result and isinstance(result[-1], One):
+        if not result[-1].optional:
+            count -= 1
+        result.pop()
+    return tuple(result)
+
+
+# -- changes in place ----------------------------------------------------------------------------------------------
+
+
+def mutate(ev: Evaluator, node: Mutate, frame: Frame) -> Value:
+    base = ev.eval(node.base, frame)
+    args = tuple(ev.eval(a, frame) for a in node.args)
+    return join(_mutate(ev, b, node, args, frame) for b in options(base))
+
+
+def _mutate(ev: Evaluator, base: Value, node: Mutate, args: tuple[Value, ...], frame: Frame) -> Value:
+    span = ev.span(frame, node)
+    op = node.op
+    if isinstance(base, Seq):
+        return _mutate_list(ev, base, node, args, frame, span)
+    if isinstance(base, Map):
+        return _mutate_map(ev, base, op, args, span)
+    if isinstance(base, Instance) and op == "setattr":
+        name = args[0].literal if isinstance(args[0], Text) else None
+        return replace(base, overrides={**base.overrides, name: args[1]}) if name else base
+    if isinstance(base, Hole) and op in ("append", "extend", "insert", "edit", "pop", "popleft", "delitem", "setitem", "appendleft"):
+        if op == "setitem" and isinstance(args[0], Text):
+            return _mutate_map(ev, Map({}, base.span, (base,), open=(base.name,)), op, args, span)
+        if op in ("setitem",) and not isinstance(args[0], Const):
+            return base
+        return _mutate_list(ev, as_seq(ev, base, span), node, args, frame, span)
+    if isinstance(base, Hole) and op in ("update", "setdefault"):
+        return _mutate_map(ev, Map({}, base.span, (base,), open=(base.name,)), op, args, span)
+    return base
+
+
+def _mutate_map(ev: Evaluator, base: Map, op: str, args: tuple[Value, ...], span: Span) -> Value:
+    if op == "setitem":
+        return set_key(base, args[0], args[1], span)
+    if op == "update":
+        result = base
+        for other in args:
+            result = update(ev, result, other, span)
+        return result
+    if op == "setdefault" and len(args) == 2:
+        name = args[0].literal if isinstance(args[0], Text) else None
+        if name is not None and name in base.entries and not base.entries[name].optional:
+            return base
+        return set_key(base, args[0], args[1], span, certain=not base.rest)
+    if op in ("pop", "delitem", "remove") and args:
+        name = args[0].literal if isinstance(args[0], Text) else None
+        if name is not None:
+            return replace(base, entries={k: e for k, e in base.entries.items() if k != name})
+        return base
+    if op == "clear":
+        return Map({}, span)
+    if op == "setattr":
+        return set_key(base, args[0], args[1], span)
+    return base
+
+
+def _is_marker_only(new: Value) -> bool:
+    """An element that differs from the old one in nothing but a cache marker."""
+    return isinstance(new, Map) and bool(MARKERS & new.entries.keys())
+
+
+def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
+    op, guards = node.op, node.guards
+    if op in ("append", "add", "appendleft", "insert"):
+        value = args[-1] if args else Const(None, span)
+        one = One(value, span, guards=guards)
+        if op == "insert" and len(args) == 2:
+            return _insert(base, one, args[0], span)
+        if op == "appendleft":
+            return _insert(base, one, Const(0, span), span)
+        if len(base.items) > MAX_GROWTH:
+            return base
+        if base.kind == "deque":
+            return replace(base, items=(*base.items, one))
+        return replace(base, items=(*base.items, one))
+    if op in ("extend", "update") and args:
+        other = as_seq(ev, args[0], span)
+        return replace(
+            base, items=(*base.items, *other.items), order=union(base.order, other.order), edits=(*base.edits, *other.edits)
+        )
+    if op in ("pop", "popleft", "delitem"):
+        index = args[0] if args else Const(0 if op == "popleft" else -1, span)
+        return _removed(ev, base, index, node, frame, span)
+    if op == "remove":
+        return base
+    if op in ("delslice", "setslice"):
+        return _slice_assigned(ev, base, node, args, frame, span)
+    if op == "clear":
+        return replace(base, items=(), order=())
+    if op == "sort":
+        return replace(base, order=tuple(o for o in base.order if o.kind != "unordered"))
+    if op == "edit":
+        return _edited(ev, base, node, args, frame, span)
+    if op == "setitem" and len(args) == 2:
+        return _set_item(ev, base, node, args, frame, span)
+    return base
+
+
+def _insert(base: Seq, one: One, index: Value, span: Span) -> Seq:
+    where = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
+    marked = replace(one, inserted=span)
+    if where is None:
+        # Somewhere in the middle: taken to be in front of the newest element.
+        where = max(len(base.items) - 1, 0)
+    if where < 0:
+        where = max(len(base.items) + where, 0)
+    return replace(base, items=(*base.items[:where], marked, *base.items[where:]))
+
+
+def _kept(items: Sequence[Item]) -> bool:
+    return any(isinstance(i, (History, Rest, Base, Many)) for i in items)
+
+
+def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame, span: Span) -> Seq:
+    where = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
+    if where == -1 or (where is None and not isinstance(index, Const) and not _kept(base.items)):
+        if base.items and isinstance(base.items[-1], One):
+            return replace(base, items=base.items[:-1])
+        return base
+    if not _kept(base.items):
+        if where is not None and -len(base.items) <= where < len(base.items):
+            items = list(base.items)
+            del items[where]
+            return replace(base, items=tuple(items))
+        return base
+    if where is not None and 0 <= where <= 3:
+        leading = base.items[: where + 1]
+        if len(leading) > where and all(isinstance(i, One) and not i.optional for i in leading) and len(base.items) > where:
+            # A known element in front, put there in this evaluation.
+            items = list(base.items)
+            removed = items.pop(where)
+            if isinstance(removed, One) and removed.inserted is not None:
+                return replace(base, items=tuple(items))
+        edit = Edit("window", span, ev.snippet(frame, node.at), node.guards)
+        return _with_edit(base, edit)
+    return base
+
+
+def _with_edit(base: Seq, edit: Edit) -> Seq:
+    """Notes a change to elements that may have been sent."""
+    if any(isinstance(i, Base) for i in base.items):
+        return replace(base, items=tuple(replace(i, edits=(*i.edits, edit)) if isinstance(i, Base) else i for i in base.items))
+    if not _kept(base.items):
+        return base
+    return replace(base, edits=(*base.edits, edit))
+
+
+def _slice_assigned(
+    ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span
+) -> Value:
+    lower, upper = args[0], args[1]
+    low = lower.value if isinstance(lower, Const) else "?"
+    high = upper.value if isinstance(upper, Const) else "?"
+    if node.op == "setslice" and low is None and high is None and len(args) == 3:
+        return as_seq(ev, args[2], span)
+    if not _kept(base.items):
+        return base
+    if node.op == "delslice" and (high is None or (isinstance(high, int) and high < 0)) and isinstance(low, int) and low >= 0 and high is None:
+        return replace(base, items=tuple(i for i in base.items if isinstance(i, (One, Base))))
+    if node.op == "delslice" and low is not None and isinstance(low, int) and low < 0:
+        return base
+    keeps = -high if isinstance(high, int) and high < 0 else None
+    kind = "window" if node.op == "delslice" else "rewrite"
+    return _with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), node.guards, keeps))
+
+
+def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
+    """``for m in base: m[...] = ...``: elements change in place."""
+    change = node.args[0]
+    if _changes_only_markers(ev, change, frame):
+        items = []
+        for i in base.items:
+            value = i.value
+            marked = _marked(value, args[0])
+            items.append(replace(i, value=marked) if marked is not None else i)
+        return replace(base, items=tuple(items))
+    if not _kept(base.items):
+        if len(base.items) and isinstance(args[0], Map):
+            return replace(base, items=tuple(replace(i, value=join((i.value, args[0]))) for i in base.items))
+        return base
+    guards = change.guards if isinstance(change, Mutate) else node.guards
+    return _with_edit(base, Edit("rewrite", span, ev.snippet(frame, node.at), guards, value=args[0]))
+
+
+def _marked(old: Value, new: Value) -> Value | None:
+    if isinstance(old, Map) and isinstance(new, Map):
+        entries = dict(old.entries)
+        for key in MARKERS & new.entries.keys():
+            entries[key] = new.entries[key]
+        return replace(old, entries=entries)
+    return None
+
+
+def _changes_only_markers(ev: Evaluator, change: Expr, frame: Frame) -> bool:
+    """Whether a chain of in-place changes sets or removes nothing but cache markers."""
+    for _ in range(12):
+        if not isinstance(change, Mutate):
+            return True
+        if change.op in ("setitem", "pop", "delitem", "setdefault") and change.args:
+            key = ev.eval(change.args[0], frame)
+            name = key.literal if isinstance(key, Text) else None
+            if name in MARKERS:
+                change = change.base
+                continue
+            if change.op == "setitem" and isinstance(change.args[1], Mutate):
+                return _changes_only_markers(ev, change.args[1], frame)
+            return False
+        if change.op == "edit":
+            return _changes_only_markers(ev, change.args[0], frame)
+        return False
+    return False
+
+
+def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
+    index, value = args
+    where = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
+    if where is not None and base.items and -len(base.items) <= where < len(base.items):
+        target = base.items[where]
+        certain = all(isinstance(i, One) for i in (base.items[: where + 1] if where >= 0 else base.items[where:]))
+        if isinstance(target, One) and certain:
+            items = list(base.items)
+            items[where] = replace(target, value=value)
+            return replace(base, items=tuple(items))
+    if isinstance(node.args[1], Mutate) and _changes_only_markers(ev, node.args[1], frame):
+        if where == -1 and base.items:
+            last = base.items[-1]
+            return replace(base, items=(*base.items[:-1], replace(last, value=join((last.value, value)))))
+        return base
+    if where == -1:
+        # The newest element: not sent yet on the usual path.
+        return base
+    if not _kept(base.items):
+        return base
+    return _with_edit(base, Edit("rewrite", span, ev.snippet(frame, node.at), node.guards, value=value))

@@ -1,0 +1,783 @@
+"""Evaluation of the expression DAG across functions and files, on demand and memoised per calling context."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptlint.expression import (
+    NOWHERE,
+    After,
+    AfterLoop,
+    At,
+    Attr,
+    Binary,
+    Call,
+    Comp,
+    Concat,
+    Definition,
+    DictOf,
+    Either,
+    Element,
+    Expr,
+    Formatted,
+    Free,
+    Global,
+    Guard,
+    Import,
+    Literal,
+    LoopState,
+    Mutate,
+    Param,
+    Phi,
+    SeqOf,
+    Slice,
+    Star,
+    Summary,
+    Test,
+    Unknown,
+)
+from promptlint.expression import Item as ItemOf
+from promptlint import comments
+from promptlint.index import Class, Function, Module
+from promptlint.knowledge import ClientRow, EntryRow
+from promptlint.link import callers, containers, externals, loops, objects, sinks, strings
+from promptlint.link.program import BUILTINS, Program, is_abstract
+from promptlint.link.values import (
+    CALL,
+    IMPORT,
+    NONE_SPAN,
+    SESSION,
+    Choice,
+    Const,
+    Entry,
+    External,
+    FilePath,
+    Hole,
+    Instance,
+    Many,
+    Map,
+    Namespace,
+    One,
+    Origins,
+    Rest,
+    Routine,
+    Seq,
+    Text,
+    Type,
+    Value,
+    join,
+    only,
+    options,
+    text,
+    truth,
+    union,
+)
+from promptlint.source import Unreadable
+from promptlint.span import Span, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_EVAL_DEPTH = 120
+MAX_CALL_DEPTH = 14
+MAX_WORK = 60_000
+"""Nodes evaluated for one sink; a bound that was hit shows as the feature "bound"."""
+
+
+class Frame:
+    """One activation of a body: its arguments, its receiver, and how often it runs (``level``).
+
+    ``path_loops`` are the loops of this body around the call that leads on to the sink, outermost first.
+    """
+
+    __slots__ = ("arguments", "bindings", "depth", "function", "level", "memo", "parent", "path_loops", "this", "via")
+
+    def __init__(
+        self,
+        function: Function,
+        level: int,
+        arguments: dict[str, Value | tuple[Expr, Frame]] | None = None,
+        this: Value | None = None,
+        parent: Frame | None = None,
+        path_loops: tuple[int, ...] = (),
+        depth: int = 0,
+    ) -> None:
+        self.function = function
+        self.level = level
+        self.arguments = arguments or {}
+        self.this = this
+        self.parent = parent
+        self.path_loops = path_loops
+        self.depth = depth
+        self.memo: dict[int, Value] = {}
+        self.bindings: dict[int, loops.Binding] = {}
+        self.via: Frame | None = None
+
+    @property
+    def module(self) -> Module:
+        return self.function.module
+
+    def bind(self, loop: int, binding: loops.Binding) -> Frame:
+        """The same activation with one iteration of ``loop`` fixed."""
+        child = Frame(self.function, self.level, self.arguments, self.this, self.parent, self.path_loops, self.depth)
+        child.bindings = {**self.bindings, loop: binding}
+        child.via = self
+        return child
+
+    def level_at(self, inside: Sequence[int]) -> int:
+        """How often code inside these loops of the body runs."""
+        if not self.path_loops or self.level < CALL:
+            return self.level
+        return self.level + sum(1 for loop in self.path_loops if loop in inside)
+
+
+class Evaluator:
+    """Evaluates expressions for one program. ``budget`` is reset for each sink."""
+
+    def __init__(self, program: Program, provider: str | None = None, model: str | None = None) -> None:
+        self.program = program
+        self.settings_provider = provider
+        self.settings_model = model
+        self._clients: dict[str, list[ClientRow]] = {}
+        for rows in program.knowledge.clients.values():
+            for row in rows:
+                self._clients.setdefault(row.type, []).append(row)
+        self.knowledge = program.knowledge
+        self.work = 0
+        self.depth = 0
+        self.hit_bound = False
+        self._module_frames: dict[Module, Frame] = {}
+        self._generic: dict[tuple[Function, Class | None], Frame] = {}
+        self._active: set[tuple[int, int]] = set()
+        self._deps: dict[int, frozenset[int]] = {}
+        self._keep: list[Expr] = []
+        self._nodes: list[ast.expr] = []
+        self._hints: dict[str, dict[int, set[str]]] = {}
+        self._ast_values: dict[tuple[int, int], Value] = {}
+        self.attribute_cache: dict[tuple[object, ...], Value] = {}
+        self.attributes_active: set[tuple[object, ...]] = set()
+        self.global_overrides: dict[tuple[Module, str], Value] = {}
+        self.writer_levels: dict[Function, int] = {}
+        self.by_name_cache: dict[str, Sequence[Function]] = {}
+        self.callers_cache: dict[Function, list[callers.Caller]] = {}
+        self.entries: dict[Function, EntryRow | None] = {}
+        self.running: list[Function] = []
+        self.joining = 0
+
+    # -- frames -------------------------------------------------------------------------------------------------
+
+    def module_frame(self, module: Module) -> Frame:
+        frame = self._module_frames.get(module)
+        if frame is None:
+            frame = self._module_frames[module] = Frame(module.body, IMPORT)
+        return frame
+
+    def generic(self, function: Function, cls: Class | None = None, level: int = CALL) -> Frame:
+        """An activation of which nothing is known but what declarations and defaults say."""
+        owner = cls or function.owner
+        key = (function, owner)
+        frame = self._generic.get(key)
+        if frame is None:
+            this = None
+            if owner is not None and function.is_method:
+                this = Instance(owner, owner.module.span(_at(owner.node)), None, SESSION, exact=False)
+            parent = None
+            if function.parent is not None and not isinstance(function.parent.node, ast.Module):
+                parent = self.generic(function.parent)
+            frame = Frame(function, level, this=this, parent=parent)
+            self._generic[key] = frame
+        return frame
+
+    def new_frame(self, function: Function, level: int, this: Value | None = None, depth: int = 0) -> Frame:
+        """An activation that no call in the code makes (a property, a method looked at on its own)."""
+        parent = None
+        if function.parent is not None and not isinstance(function.parent.node, ast.Module):
+            parent = self.generic(function.parent)
+        return Frame(function, level, this=this, parent=parent, depth=depth)
+
+    def span(self, frame: Frame, node: Expr) -> Span:
+        return frame.module.span(node.at)
+
+    def module_span(self, frame: Frame, at: At) -> Span:
+        return frame.module.span(at)
+
+    def keep(self, node: Expr) -> None:
+        """Keeps a node made during linking alive, since memo tables know nodes by identity."""
+        self._keep.append(node)
+
+    def ast_value(self, node: ast.expr, module: Module, level: int = IMPORT) -> Value:
+        """The value of an expression outside any body: a default, a class field."""
+        key = (id(node), level)
+        known = self._ast_values.get(key)
+        if known is None:
+            arguments = ast.arguments([], [], None, [], [], None, [])
+            function = Function(module, "<default>", "<default>", ast.Lambda(arguments, node), None, module.body)
+            frame = Frame(function, level)
+            returns = self.program.summary(function).returns
+            known = self.eval(returns[0], frame) if returns else Const(None, NONE_SPAN)
+            self._ast_values[key] = known
+            self._nodes.append(node)
+        return known
+
+    def clients_of_type(self, name: str) -> list[ClientRow]:
+        """The client rows that make objects of this qualified type."""
+        return self._clients.get(name, [])
+
+    def hints_at(self, span: Span) -> frozenset[str]:
+        """The hints that comments give for a line."""
+        found = self._hints.get(span.path)
+        if found is None:
+            found = {}
+            for ref in self.program.project.files:
+                if ref.path == span.path and not isinstance(ref.source, Unreadable):
+                    for comment in comments.read(ref.path, ref.source.text):
+                        for line in comment.lines:
+                            found.setdefault(line, set()).add(comment.verb)
+            self._hints[span.path] = found
+        return frozenset(found.get(span.line, ()))
+
+    def is_sink_name(self, name: str) -> bool:
+        """Whether a qualified name is a call that sends a request."""
+        return sinks.row_for_name(self.knowledge, name) is not None
+
+    def is_sink_call(self, node: Call) -> bool:
+        return sinks.row_for_shape(self.knowledge, node) is not None
+
+    def is_sink_reference(self, node: Attr) -> bool:
+        return sinks.row_for_reference(self.knowledge, node) is not None
+
+    def apply(self, func: Value, values: tuple[Value, ...], node: Call, frame: Frame) -> Value:
+        """The result of ``func(*values)`` for values that no expression of the call holds."""
+        span = self.span(frame, node)
+        if isinstance(func, Routine):
+            bare = Call(node.at, node.func, (), (), node.loops, node.guards)
+            target = self.activation(replace(func, preset=((*func.preset[0], *values), func.preset[1])), bare, frame)
+            return self.result(target, func.function, span) if target is not None else Hole("…", span)
+        if isinstance(func, External) and func.name == "builtins.str" and values:
+            return Text(strings.pieces(self, values[0], span))
+        return Hole(self.snippet(frame, node.at), span, union(*(v.origins() for v in values)))
+
+    def summary(self, function: Function) -> Summary:
+        return self.program.summary(function)
+
+    # -- evaluation ---------------------------------------------------------------------------------------------
+
+    def eval(self, node: Expr, frame: Frame) -> Value:
+        """The value of ``node`` in ``frame``."""
+        if frame.via is not None and not (self.loops_of(node) & frame.bindings.keys()):
+            root: Frame = frame
+            while root.via is not None and not (self.loops_of(node) & root.bindings.keys()):
+                root = root.via
+            frame = root
+        known = frame.memo.get(id(node))
+        if known is not None:
+            return known
+        key = (id(node), id(frame))
+        self.work += 1
+        if key in self._active or self.depth > MAX_EVAL_DEPTH or self.work > MAX_WORK:
+            if key not in self._active:
+                self.hit_bound = True
+            return Hole("…", self.span(frame, node), features=frozenset({"bound"}))
+        self._active.add(key)
+        self.depth += 1
+        try:
+            value = self._dispatch(node, frame)
+        finally:
+            self.depth -= 1
+            self._active.discard(key)
+        if self.work <= MAX_WORK:
+            frame.memo[id(node)] = value
+        return value
+
+    def _dispatch(self, node: Expr, frame: Frame) -> Value:
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            return Hole(type(node).__name__, self.span(frame, node))
+        return handler(self, node, frame)
+
+    def origins(self, nodes: Iterable[Expr], frame: Frame) -> Origins:
+        return union(*(self.eval(n, frame).origins() for n in nodes))
+
+    def snippet(self, frame: Frame, at: At, limit: int = 60) -> str:
+        """The source text of a place, on one line."""
+        lines = frame.module.source.lines
+        if not 0 < at.lineno <= len(lines):
+            return "value"
+        if at.lineno == at.end_lineno:
+            line = lines[at.lineno - 1]
+            raw = line[at.col_offset : at.end_col_offset] if line.isascii() else line.encode()[at.col_offset : at.end_col_offset].decode(errors="ignore")
+        else:
+            raw = lines[at.lineno - 1][at.col_offset :] + " …"
+        raw = " ".join(raw.split())
+        return raw if len(raw) <= limit else raw[: limit - 1] + "…"
+
+    # -- atoms --------------------------------------------------------------------------------------------------
+
+    def _literal(self, node: Literal, frame: Frame) -> Value:
+        span = self.span(frame, node)
+        if isinstance(node.value, str):
+            return text(node.value, span)
+        return Const(node.value, span)
+
+    def _unknown(self, node: Unknown, frame: Frame) -> Value:
+        return Hole(node.what, self.span(frame, node), self.origins(node.parts, frame))
+
+    def _param(self, node: Param, frame: Frame) -> Value:
+        root = frame
+        while root.via is not None:
+            root = root.via
+        return self.parameter(root, node.name)
+
+    def parameter(self, frame: Frame, name: str) -> Value:
+        """The value of a parameter in this activation."""
+        given = frame.arguments.get(name)
+        function = frame.function
+        if given is not None:
+            if isinstance(given, tuple):
+                value = self.eval(*given)
+                frame.arguments[name] = value
+                return value
+            return given
+        if function.is_method and function.parameters and function.parameters[0].name == name:
+            if frame.this is not None:
+                return frame.this
+            if function.owner is not None:
+                if "classmethod" in function.decorator_names:
+                    return Type(function.owner)
+                return Instance(function.owner, function.module.span(_at(function.node)), None, SESSION, exact=False)
+        value = objects.unbound_parameter(self, frame, name)
+        frame.arguments[name] = value
+        return value
+
+    def _global(self, node: Global, frame: Frame) -> Value:
+        return self.global_value(node.name, frame.module, self.span(frame, node))
+
+    def global_value(self, name: str, module: Module, span: Span, depth: int = 0) -> Value:
+        """A name at the top level of ``module``; builtins are external."""
+        override = self.global_overrides.get((module, name))
+        if override is not None:
+            return override
+        frame = self.module_frame(module)
+        summary = self.summary(module.body)
+        expr = summary.names.get(name)
+        if expr is not None:
+            return objects.global_state(self, module, name, expr, frame)
+        if depth < 6:
+            for level, target in module.stars:
+                found = self._star(module, level, target)
+                if found is not None and (name in self.summary(found.body).names or found.stars):
+                    value = self.global_value(name, found, span, depth + 1)
+                    if not isinstance(value, Hole):
+                        return value
+        if name == "__file__":
+            return FilePath(module.source.file, span)
+        if name == "__name__":
+            return text(module.name, span)
+        if name == "__doc__":
+            return text(ast.get_docstring(module.tree) or "", span)
+        if name in BUILTINS:
+            return External(f"builtins.{name}", span)
+        return Hole(name, span)
+
+    def _star(self, module: Module, level: int, target: str | None) -> Module | None:
+        name = self.program.project.relative(self.program.ref(module), level, target) if level else target
+        return self.program.find_module(name, module) if name else None
+
+    def _free(self, node: Free, frame: Frame) -> Value:
+        parent = frame.parent
+        function = frame.function.parent
+        while function is not None and not isinstance(function.node, ast.Module):
+            if parent is None:
+                parent = self.generic(function)
+            summary = self.summary(function)
+            if node.name in summary.names or function.parameter(node.name) is not None:
+                expr = summary.names.get(node.name)
+                if expr is not None:
+                    return self.eval(expr, parent)
+                return self.parameter(parent, node.name)
+            function, parent = function.parent, parent.parent
+        return Hole(node.name, self.span(frame, node))
+
+    def _import(self, node: Import, frame: Frame) -> Value:
+        return self.imported(node.dotted, frame.module, self.span(frame, node))
+
+    def imported(self, name: str, module: Module, span: Span) -> Value:
+        """What an absolute dotted name means, in the project or outside."""
+        found = self.program.resolve(name, module)
+        if found is None:
+            return External(name, span)
+        target, rest = found
+        if not rest:
+            return Namespace(target)
+        head, _, tail = rest.partition(".")
+        value = self.member(target, head, span)
+        for part in tail.split(".") if tail else ():
+            value = self.attribute(value, part, span, self.module_frame(module))
+        return value
+
+    def member(self, module: Module, name: str, span: Span) -> Value:
+        """A top-level name of a project module, or a submodule of a package."""
+        if name in self.summary(module.body).names:
+            return self.global_value(name, module, span)
+        sub = self.program.find_module(f"{module.name}.{name}", module) if module.is_package else None
+        if sub is not None and sub is not module:
+            return Namespace(sub)
+        return self.global_value(name, module, span)
+
+    def _definition(self, node: Definition, frame: Frame) -> Value:
+        found = frame.module.definitions.get(node.node)
+        if isinstance(found, Class):
+            return Type(found)
+        if isinstance(found, Function):
+            return Routine(found, frame if frame.function is not frame.module.body else None)
+        return Hole("definition", self.span(frame, node))
+
+    # -- text ---------------------------------------------------------------------------------------------------
+
+    def _concat(self, node: Concat, frame: Frame) -> Value:
+        pieces = [p for part in node.parts for p in strings.pieces(self, self.eval(part, frame), self.span(frame, part))]
+        return Text(tuple(pieces))
+
+    def _formatted(self, node: Formatted, frame: Frame) -> Value:
+        value = self.eval(node.value, frame)
+        spec = self.eval(node.spec, frame) if node.spec is not None else None
+        # The span of the field itself is wrong before Python 3.12; that of the value in it is right.
+        return strings.formatted(self, value, spec, node.conversion, self.span(frame, node.value))
+
+    def _binary(self, node: Binary, frame: Frame) -> Value:
+        left, right = self.eval(node.left, frame), self.eval(node.right, frame)
+        return containers.binary(self, node.op, left, right, self.span(frame, node), self.snippet(frame, node.at))
+
+    def _test(self, node: Test, frame: Frame) -> Value:
+        values = [self.eval(p, frame) for p in node.parts]
+        known = _decide(node.op, values)
+        if known is not None:
+            return Const(known, self.span(frame, node))
+        return Hole(self.snippet(frame, node.at), self.span(frame, node), union(*(v.origins() for v in values)))
+
+    def _either(self, node: Either, frame: Frame) -> Value:
+        if node.test is None:
+            values = []
+            for option in node.options:
+                value = self.eval(option, frame)
+                certain = truth(value)
+                if certain is False and option is not node.options[-1]:
+                    continue
+                values.append(value)
+                if certain is True:
+                    break
+            return join(values)
+        test = self.eval(node.test, frame)
+        certain = truth(test)
+        if certain is not None and len(node.options) == 2:
+            return self.eval(node.options[0 if certain else 1], frame)
+        values = [self.eval(o, frame) for o in node.options]
+        return containers.decided_by(join(values), values, test, self.span(frame, node.test))
+
+    # -- containers ---------------------------------------------------------------------------------------------
+
+    def _sequence(self, node: SeqOf, frame: Frame) -> Value:
+        items: list[One | Many | Rest] = []
+        order: Origins = ()
+        for part in node.items:
+            if isinstance(part, Star):
+                spread = containers.as_seq(self, self.eval(part.value, frame), self.span(frame, part))
+                items.extend(spread.items)  # type: ignore[arg-type]
+                order = union(order, spread.order)
+            else:
+                items.append(One(self.eval(part, frame), self.span(frame, part)))
+        if node.kind == "set":
+            order = union(order, containers.hash_order(self, frame, node.at))
+        return Seq(node.kind, tuple(items), self.span(frame, node), order)
+
+    def _dict(self, node: DictOf, frame: Frame) -> Value:
+        result: Map = Map({}, self.span(frame, node))
+        for key, value in node.items:
+            if key is None:
+                result = containers.update(self, result, self.eval(value, frame), self.span(frame, value))
+            else:
+                result = containers.set_key(result, self.eval(key, frame), self.eval(value, frame), self.span(frame, value))
+        return result
+
+    def _item(self, node: ItemOf, frame: Frame) -> Value:
+        return containers.item(
+            self, self.eval(node.base, frame), self.eval(node.key, frame), self.span(frame, node), self.snippet(frame, node.at)
+        )
+
+    def _slice(self, node: Slice, frame: Frame) -> Value:
+        return containers.slice_of(self, node, frame)
+
+    def _comp(self, node: Comp, frame: Frame) -> Value:
+        return loops.comprehension(self, node, frame)
+
+    def _element(self, node: Element, frame: Frame) -> Value:
+        return loops.element(self, node, frame)
+
+    def _phi(self, node: Phi, frame: Frame) -> Value:
+        return loops.phi(self, node, frame)
+
+    def _after_loop(self, node: AfterLoop, frame: Frame) -> Value:
+        return loops.after_loop(self, node.phi, frame)
+
+    def _mutate(self, node: Mutate, frame: Frame) -> Value:
+        return containers.mutate(self, node, frame)
+
+    def _after(self, node: After, frame: Frame) -> Value:
+        return objects.after(self, node, frame)
+
+    # -- names and calls ----------------------------------------------------------------------------------------
+
+    def _attr(self, node: Attr, frame: Frame) -> Value:
+        return self.attribute(
+            self.eval(node.base, frame), node.name, self.span(frame, node), frame, self.snippet(frame, node.at)
+        )
+
+    def attribute(self, base: Value, name: str, span: Span, frame: Frame, shown: str = "") -> Value:
+        """``base.name``, by the kind of ``base``."""
+        return join(self._attribute(b, name, span, frame, shown) for b in options(base))
+
+    def _attribute(self, base: Value, name: str, span: Span, frame: Frame, shown: str) -> Value:
+        if isinstance(base, Namespace):
+            return self.member(base.module, name, span)
+        if isinstance(base, Instance):
+            return objects.attribute(self, base, name, span, frame)
+        if isinstance(base, Type):
+            return objects.class_attribute(self, base, name, span)
+        if isinstance(base, External):
+            return externals.attribute(self, base, name, span, frame)
+        if isinstance(base, Map):
+            entry = base.entries.get(name)
+            if entry is not None:
+                return entry.value
+        if isinstance(base, Hole):
+            return externals.hole_attribute(self, base, name, span, shown)
+        if isinstance(base, FilePath):
+            return externals.path_attribute(base, name, span)
+        if isinstance(base, Routine) and name == "__doc__":
+            return text(ast.get_docstring(base.function.node) or "", span)  # type: ignore[arg-type]
+        return External(f".{name}", span, this=base)
+
+    def _call(self, node: Call, frame: Frame) -> Value:
+        if isinstance(node.func, Global) and node.func.name == "super" and not node.args:
+            this = objects.receiver(self, frame)
+            if this is not None and frame.function.owner is not None:
+                return External("builtins.super", self.span(frame, node), instance=True, this=this)
+        func = self.eval(node.func, frame)
+        return join(self.call(f, node, frame) for f in options(func))
+
+    def call(self, func: Value, node: Call, frame: Frame) -> Value:
+        """The result of calling ``func`` as ``node`` does."""
+        if isinstance(func, Routine):
+            return self.invoke(func, node, frame)
+        if isinstance(func, Type):
+            return objects.construct(self, func.cls, node, frame)
+        if isinstance(func, External):
+            return externals.call(self, func, node, frame)
+        if isinstance(func, Instance):
+            method = self.program.method(func.cls, "__call__")
+            if method is not None:
+                return self.invoke(Routine(method, None, func), node, frame)
+        if isinstance(func, Hole):
+            found = objects.by_name(self, node, frame)
+            if found:
+                return join(self.invoke(Routine(f, None, self._receiver_of(f)), node, frame) for f in found)
+            return externals.opaque(self, func, node, frame)
+        return Hole(self.snippet(frame, node.at), self.span(frame, node), self._argument_origins(node, frame))
+
+    def _receiver_of(self, function: Function) -> Value | None:
+        return self.generic(function).this
+
+    def _argument_origins(self, node: Call, frame: Frame) -> Origins:
+        return self.origins((*node.args, *(v for _, v in node.keywords)), frame)
+
+    def invoke(self, routine: Routine, node: Call, frame: Frame) -> Value:
+        """Runs a function of the project on the arguments of ``node``."""
+        function = routine.function
+        span = self.span(frame, node)
+        target = self.activation(routine, node, frame)
+        if target is None:
+            return Hole(self.snippet(frame, node.at), span, self._argument_origins(node, frame), features=frozenset({"bound"}))
+        result = self.result(target, function, span)
+        if result.origins():
+            step = Step(span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda")
+            result = result.change(lambda o: o.via(step))
+        return result
+
+    def result(self, target: Frame, function: Function, span: Span) -> Value:
+        """What an activation returns (or yields)."""
+        summary = self.summary(function)
+        self.running.append(function)
+        try:
+            if summary.yields:
+                return self._yielded(summary, target, function, span)
+            if not summary.returns:
+                return Const(None, span)
+            return join(self.eval(r, target) for r in summary.returns)
+        finally:
+            self.running.pop()
+
+    def _yielded(self, summary: Summary, target: Frame, function: Function, span: Span) -> Value:
+        if function.decorator_names & {"contextmanager", "asynccontextmanager"}:
+            return join(self.eval(y, target) for y in summary.yields)
+        items: list[One | Many | Rest] = []
+        for y in summary.yields:
+            if isinstance(y, Star):
+                items.extend(containers.as_seq(self, self.eval(y.value, target), span).items)  # type: ignore[arg-type]
+            else:
+                items.append(Many(self.eval(y, target), span))
+        return Seq("iterator", tuple(items), span)
+
+    def activation(self, routine: Routine, node: Call, frame: Frame, path_loops: tuple[int, ...] = ()) -> Frame | None:
+        """The frame of a call, or ``None`` beyond the bounds."""
+        function = routine.function
+        if frame.depth >= MAX_CALL_DEPTH or self.running.count(function) >= 2:
+            self.hit_bound = self.hit_bound or frame.depth >= MAX_CALL_DEPTH
+            return None
+        arguments = objects.bind_arguments(self, function, routine, node, frame)
+        this = routine.this
+        level = frame.level_at(node.loops)
+        if externals.is_memoised(self, function):
+            level = IMPORT
+        parent = routine.frame
+        return Frame(function, level, arguments, this, parent, path_loops, frame.depth + 1)
+
+    # -- loops --------------------------------------------------------------------------------------------------
+
+    def loops_of(self, node: Expr) -> frozenset[int]:
+        """The loops whose iteration a value depends on."""
+        known = self._deps.get(id(node))
+        if known is None:
+            self._deps[id(node)] = frozenset()
+            known = frozenset(self._find_loops(node))
+            self._deps[id(node)] = known
+            self._keep.append(node)
+        return known
+
+    def _find_loops(self, node: Expr) -> Iterator[int]:
+        if isinstance(node, (Element, Phi)):
+            yield node.loop
+        own = frozenset(loop for loop, _, _ in node.clauses) if isinstance(node, Comp) else frozenset()
+        for child in children(node):
+            yield from self.loops_of(child) - own
+        if isinstance(node, AfterLoop):
+            step = node.phi.state.steps.get(node.phi.name)
+            if step is not None:
+                yield from self.loops_of(step) - {node.phi.loop}
+            if node.phi.state.iterable is not None:
+                yield from self.loops_of(node.phi.state.iterable)
+
+    def loop_state(self, frame: Frame, loop: int) -> LoopState | None:
+        return self.summary(frame.function).loops.get(loop)
+
+
+def children(node: Expr) -> tuple[Expr, ...]:
+    """The operands of a node."""
+    if isinstance(node, Attr):
+        return (node.base,)
+    if isinstance(node, ItemOf):
+        return (node.base, node.key)
+    if isinstance(node, Slice):
+        return tuple(n for n in (node.base, node.lower, node.upper, node.step) if n is not None)
+    if isinstance(node, Call):
+        return (node.func, *node.args, *(v for _, v in node.keywords))
+    if isinstance(node, Concat):
+        return node.parts
+    if isinstance(node, Formatted):
+        return (node.value, node.spec) if node.spec is not None else (node.value,)
+    if isinstance(node, Binary):
+        return (node.left, node.right)
+    if isinstance(node, (Test, Unknown)):
+        return node.parts
+    if isinstance(node, Either):
+        return (node.test, *node.options) if node.test is not None else node.options
+    if isinstance(node, DictOf):
+        return tuple(n for pair in node.items for n in pair if n is not None)
+    if isinstance(node, Star):
+        return (node.value,)
+    if isinstance(node, SeqOf):
+        return node.items
+    if isinstance(node, Element):
+        return (node.of,)
+    if isinstance(node, Comp):
+        inner = [node.element] + ([node.value] if node.value is not None else [])
+        return (*inner, *(n for _, of, tests in node.clauses for n in (of, *tests)))
+    if isinstance(node, Phi):
+        return (node.before,)
+    if isinstance(node, AfterLoop):
+        return (node.phi.before,)
+    if isinstance(node, Mutate):
+        return (node.base, *node.args)
+    if isinstance(node, After):
+        return (node.call, node.before)
+    return ()
+
+
+def _decide(op: str, values: list[Value]) -> bool | None:
+    """The outcome of a test when it is certain."""
+    if op == "not":
+        certain = truth(values[0])
+        return None if certain is None else not certain
+    if len(values) != 2:
+        return None
+    a, b = values
+    if op in ("is", "is not") and isinstance(b, Const) and b.value is None:
+        if isinstance(a, Const):
+            return (a.value is None) == (op == "is")
+        if isinstance(a, (Instance, Routine, Type, Map, Seq)) or (isinstance(a, Text) and any(not p.optional for p in a.pieces)):
+            return op == "is not"
+        return None
+    if op in ("==", "!="):
+        x, y = _plain(a), _plain(b)
+        if x is not None and y is not None:
+            return (x == y) == (op == "==")
+    if op in ("in", "not in") and isinstance(b, Seq) and b.known:
+        x = _plain(a)
+        members = [_plain(i.value) for i in b.items]
+        if x is not None and all(m is not None for m in members):
+            return (x in members) == (op == "in")
+    return None
+
+
+def _plain(value: Value) -> object | None:
+    if isinstance(value, Const):
+        return ("const", value.value)
+    if isinstance(value, Text) and value.literal is not None:
+        return ("text", value.literal)
+    return None
+
+
+def _at(node: ast.AST) -> At:
+    line = getattr(node, "lineno", 1)
+    column = getattr(node, "col_offset", 0)
+    return At(line, column, line, column)
+
+
+_HANDLERS = {
+    Literal: Evaluator._literal,
+    Unknown: Evaluator._unknown,
+    Param: Evaluator._param,
+    Global: Evaluator._global,
+    Free: Evaluator._free,
+    Import: Evaluator._import,
+    Definition: Evaluator._definition,
+    Attr: Evaluator._attr,
+    ItemOf: Evaluator._item,
+    Slice: Evaluator._slice,
+    Call: Evaluator._call,
+    Concat: Evaluator._concat,
+    Formatted: Evaluator._formatted,
+    Binary: Evaluator._binary,
+    Test: Evaluator._test,
+    Either: Evaluator._either,
+    DictOf: Evaluator._dict,
+    SeqOf: Evaluator._sequence,
+    Element: Evaluator._element,
+    Comp: Evaluator._comp,
+    Phi: Evaluator._phi,
+    AfterLoop: Evaluator._after_loop,
+    Mutate: Evaluator._mutate,
+    After: Evaluator._after,
+}

@@ -1,0 +1,1010 @@
+"""What libraries do to values: builtins, the standard library, clients, sources, and everything that is not known."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from promptlint.expression import Attr, Call, Expr, Star
+from promptlint.index import Function
+from promptlint.knowledge import SourceRow
+from promptlint.link import containers, strings
+from promptlint.link.values import (
+    CALL,
+    IMPORT,
+    Choice,
+    Const,
+    Entry,
+    External,
+    FilePath,
+    Hole,
+    History,
+    Instance,
+    Item,
+    Many,
+    Map,
+    One,
+    Origin,
+    Origins,
+    Rest,
+    Routine,
+    Sent,
+    Seq,
+    Text,
+    Type,
+    Value,
+    join,
+    literal,
+    only,
+    options,
+    text,
+    truth,
+    union,
+)
+from promptlint.request import Axis
+from promptlint.span import Span, Step
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator, Frame
+
+MAX_PROMPT_FILE = 400_000
+"""Bytes of a prompt file that are read."""
+PROMPT_SUFFIXES = frozenset((".md", ".txt", ".j2", ".jinja", ".jinja2", ".prompt", ".tmpl", ".xml", ""))
+
+_LIMIT = re.compile(r"\blimit\s+(\d+|\?|%s|:\w+|\{|\$\d)", re.IGNORECASE)
+_LIMIT_NAMES = frozenset(
+    "limit n k last last_n max_messages max_turns count num_messages window size top max_history history_limit message_limit".split()
+)
+_MESSAGE_CLASSES = {
+    "SystemMessage": "system",
+    "HumanMessage": "user",
+    "AIMessage": "assistant",
+    "ToolMessage": "tool",
+    "SystemMessagePromptTemplate": "system",
+    "ChatCompletionSystemMessageParam": "system",
+    "ChatCompletionUserMessageParam": "user",
+    "ChatCompletionAssistantMessageParam": "assistant",
+    "ChatCompletionDeveloperMessageParam": "system",
+    "ChatCompletionToolMessageParam": "tool",
+}
+_PASS = frozenset(
+    "str.strip strip lstrip rstrip lower upper title capitalize casefold expandtabs removeprefix removesuffix swapcase center ljust rjust zfill translate".split()
+)
+_CLOCK_METHODS: dict[str, float | None] = {
+    "date": strings.DAY,
+    "year": strings.YEAR,
+    "month": strings.MONTH,
+    "day": strings.DAY,
+    "hour": strings.HOUR,
+    "minute": strings.MINUTE,
+    "second": strings.SECOND,
+    "weekday": strings.DAY,
+    "isoweekday": strings.DAY,
+    "toordinal": strings.DAY,
+    "tm_year": strings.YEAR,
+    "tm_mon": strings.MONTH,
+    "tm_mday": strings.DAY,
+    "tm_hour": strings.HOUR,
+    "days": strings.DAY,
+}
+_TIMESPECS = {
+    "hours": strings.HOUR,
+    "minutes": strings.MINUTE,
+    "seconds": strings.SECOND,
+    "milliseconds": 1e-3,
+    "microseconds": strings.MICROSECOND,
+    "auto": strings.MICROSECOND,
+}
+
+
+# -- attributes ----------------------------------------------------------------------------------------------------
+
+
+def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame) -> Value:
+    """An attribute of something outside the project: a longer qualified name."""
+    if base.name == "builtins.super" and isinstance(base.this, (Instance, Type)):
+        return _super(ev, base.this, name, frame)
+    if base.instance and name in base.keywords and base.name.rpartition(".")[2][:1].isupper():
+        return base.keywords[name]
+    full = f"{base.name}.{name}"
+    row = ev.knowledge.sources.get(full)
+    if row is not None and not _is_callable_row(row):
+        return source(ev, row, span, frame.level, full)
+    if base.instance and base.name == "pathlib.Path" and name == "parent":
+        return base
+    if full == "sys.argv":
+        return Hole(full, span)
+    return External(full, span, instance=base.instance, this=base.this if base.this is not None else base)
+
+
+def _is_callable_row(row: SourceRow) -> bool:
+    return row.name not in ("os.environ", "sys.platform", "os.name", "sys.version", "sys.executable")
+
+
+def _super(ev: Evaluator, this: Value, name: str, frame: Frame) -> Value:
+    owner = frame.function.owner
+    cls = this.cls if isinstance(this, (Instance, Type)) else None
+    if owner is None or cls is None:
+        return Hole(f"super().{name}", this.span if isinstance(this, Instance) else Span("", 0))
+    order = ev.program.mro(cls)
+    rest = order[order.index(owner) + 1 :] if owner in order else ev.program.mro(owner)[1:]
+    for c in rest:
+        method = c.methods.get(name)
+        if method is not None:
+            return Routine(method, None, this)
+    return External(f"builtins.object.{name}", Span(frame.module.path, 1))
+
+
+def hole_attribute(ev: Evaluator, base: Hole, name: str, span: Span, shown: str) -> Value:
+    if base.type is not None:
+        return External(f"{base.type}.{name}", span, instance=True, this=base)
+    if name in _CLOCK_METHODS and any(o.kind == "time" for o in base.deps):
+        return strings.coarsened(replace(base, name=shown), _CLOCK_METHODS[name])
+    return replace(base, name=shown or f"{base.name}.{name}", window=None)
+
+
+def path_attribute(base: FilePath, name: str, span: Span) -> Value:
+    if name in ("parent", "parents"):
+        return FilePath(base.path.parent, span)
+    if name in ("name", "stem", "suffix"):
+        return text(str(getattr(base.path, name)), span)
+    return External(f".{name}", span, this=base)
+
+
+# -- calls ---------------------------------------------------------------------------------------------------------
+
+
+class _Args:
+    """The evaluated arguments of a call, with ``*`` and ``**`` spread as far as known."""
+
+    def __init__(self, ev: Evaluator, node: Call, frame: Frame) -> None:
+        self.ev, self.node, self.frame = ev, node, frame
+        self.span = ev.span(frame, node)
+        self.values: list[Value] = []
+        self.keywords: dict[str, Value] = {}
+        self.rest: list[Value] = []
+        for argument in node.args:
+            if isinstance(argument, Star):
+                spread = containers.as_seq(ev, ev.eval(argument.value, frame), self.span)
+                if spread.known:
+                    self.values += [i.value for i in spread.items]
+                else:
+                    self.rest.append(spread)
+            else:
+                self.values.append(ev.eval(argument, frame))
+        for name, expr in node.keywords:
+            value = ev.eval(expr, frame)
+            if name is not None:
+                self.keywords[name] = value
+                continue
+            for option in options(value):
+                if isinstance(option, Map):
+                    self.keywords.update({k: e.value for k, e in option.entries.items()})
+                    self.rest.extend(option.rest)
+                else:
+                    self.rest.append(option)
+
+    def get(self, index: int, name: str = "") -> Value | None:
+        if index < len(self.values):
+            return self.values[index]
+        return self.keywords.get(name)
+
+    def expr(self, index: int) -> Expr | None:
+        return self.node.args[index] if index < len(self.node.args) else None
+
+    @property
+    def origins(self) -> Origins:
+        return union(*(v.origins() for v in (*self.values, *self.keywords.values(), *self.rest)))
+
+    def hole(self, deps: Origins | None = None, **changes: object) -> Hole:
+        made = Hole(self.ev.snippet(self.frame, self.node.at), self.span, self.origins if deps is None else deps)
+        return replace(made, **changes) if changes else made  # type: ignore[arg-type]
+
+
+def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
+    """The result of calling something outside the project."""
+    name = func.name
+    if ev.is_sink_name(name):
+        return Sent(node, ev.span(frame, node), (_reply(ev, node, frame),))
+    args = _Args(ev, node, frame)
+    if name.startswith("."):
+        assert func.this is not None
+        return method(ev, func.this, name[1:], args)
+    special = _FUNCTIONS.get(name)
+    if special is not None:
+        result = special(ev, args)
+        if result is not None:
+            return result
+    row = ev.knowledge.sources.get(name)
+    if row is not None:
+        return source(ev, row, args.span, frame.level_at(node.loops), ev.snippet(frame, node.at, 50))
+    last = name.rpartition(".")[2]
+    made = _client(ev, name, args)
+    if made is not None:
+        return made
+    if last in _MESSAGE_CLASSES and not func.instance:
+        return _message(last, args)
+    if func.instance or func.this is not None:
+        return method(ev, func.this if func.this is not None else func, last, args, name)
+    if last[:1].isupper():
+        return _constructed(name, args)
+    if name in ev.knowledge.windows:
+        return _library_window(ev, name, args)
+    return unknown(ev, name, args)
+
+
+def _reply(ev: Evaluator, node: Call, frame: Frame) -> Origin:
+    span = ev.span(frame, node)
+    return Origin("reply", "a reply of the model", span, frame.level_at(node.loops), frozenset({Axis.CALL, Axis.TURN}))
+
+
+def _client(ev: Evaluator, name: str, args: _Args) -> Value | None:
+    for row in ev.knowledge.clients.get(name, ()):
+        if all(_matches(args, key, value, row.positional) for key, value in row.when.items()):
+            keywords = dict(args.keywords)
+            for position, value in enumerate(args.values):
+                if position < len(row.positional):
+                    keywords.setdefault(row.positional[position], value)
+            return External(row.type, args.span, instance=True, arguments=tuple(args.values), keywords=keywords)
+    return None
+
+
+def _matches(args: _Args, key: str, wanted: str, positional: tuple[str, ...]) -> bool:
+    index = positional.index(key) if key in positional else 0
+    value = args.get(index, key)
+    return value is not None and literal(value) == wanted
+
+
+def _message(name: str, args: _Args) -> Map:
+    content = args.get(0, "content") or args.get(0, "text") or Const(None, args.span)
+    entries = {k: Entry(v, args.span) for k, v in args.keywords.items()}
+    entries["role"] = Entry(text(_MESSAGE_CLASSES[name], args.span), args.span)
+    entries["content"] = Entry(content, args.span)
+    return Map(entries, args.span, type=name)
+
+
+def _constructed(name: str, args: _Args) -> Value:
+    """An object of a library: its keywords are its fields."""
+    if args.keywords and not args.values:
+        entries = {k: Entry(v, args.span) for k, v in args.keywords.items()}
+        rest = tuple(args.rest)
+        return Map(entries, args.span, rest, open=tuple(f"**{r.name}" for r in rest if isinstance(r, Hole)), type=name)
+    return External(name, args.span, instance=True, arguments=tuple(args.values), keywords=args.keywords)
+
+
+def _library_window(ev: Evaluator, name: str, args: _Args) -> Value:
+    row = ev.knowledge.windows[name]
+    value = args.keywords.get(row.messages)
+    if value is None and row.messages in row.positional and row.positional.index(row.messages) < len(args.values):
+        value = args.values[row.positional.index(row.messages)]
+    if value is None:
+        return args.hole()
+    limit = args.keywords.get(row.limit)
+    keeps = limit.value if isinstance(limit, Const) and isinstance(limit.value, int) and row.unit == "messages" else None
+    sequence = containers.as_seq(ev, value, args.span)
+    from promptlint.link.values import Edit
+
+    guard = None if row.unit == "messages" else "threshold"
+    edit = Edit("window", args.span, ev.snippet(args.frame, args.node.at), keeps=keeps, guard=guard)
+    return containers._with_edit(sequence, edit)
+
+
+def source(ev: Evaluator, row: SourceRow, span: Span, level: int, shown: str) -> Value:
+    """A value that a source row says varies."""
+    axes = frozenset(Axis(a) for a in row.axes)
+    origin = Origin(
+        row.kind,
+        shown if shown.endswith(")") or "." in shown else row.what,
+        span,
+        level,
+        axes,
+        row.grain,
+        (Step(span, _source_words(row), row.because),),
+        because=row.because,
+    )
+    if row.kind == "unordered":
+        return Seq("list", (Rest(Hole(shown, span, persistent=True), span),), span, (origin,))
+    return Hole(shown, span, (origin,))
+
+
+def _source_words(row: SourceRow) -> str:
+    if row.kind != "time" or row.grain is None:
+        return row.what
+    return f"{row.what}, {grain_word(row.grain)} granularity"
+
+
+def grain_word(grain: float) -> str:
+    """The name of a granularity in seconds."""
+    for limit, word in ((1e-3, "microsecond"), (1.0, "second"), (60.0, "minute"), (3600.0, "hour"), (86400.0, "day")):
+        if grain <= limit:
+            return word
+    return "month" if grain <= 31 * 86400 else "year"
+
+
+def opaque(ev: Evaluator, func: Value, node: Call, frame: Frame) -> Value:
+    """A call of something unknown: it may depend on everything that it is given."""
+    args = _Args(ev, node, frame)
+    if isinstance(node.func, Attr):
+        if ev.is_sink_call(node):
+            return Sent(node, args.span, (_reply(ev, node, frame),))
+        base = ev.eval(node.func.base, frame)
+        return method(ev, base, node.func.name, args)
+    return unknown(ev, "", args)
+
+
+def unknown(ev: Evaluator, name: str, args: _Args) -> Value:
+    deps = tuple(
+        replace(o, features=o.features | {"opaque-call"}) if o.kind in ("input", "history", "state", "reply") else o
+        for o in args.origins
+    )
+    return args.hole(deps, window=_window(args))
+
+
+def _window(args: _Args) -> int | None:
+    """The number of rows that a load is limited to."""
+    for name, value in args.keywords.items():
+        if name in _LIMIT_NAMES and isinstance(value, Const) and isinstance(value.value, int) and value.value > 1:
+            return value.value
+    for value in args.values:
+        known = literal(value) if isinstance(value, Text) else None
+        if known is None and isinstance(value, Text):
+            known = "".join(p.text or "{" for p in value.pieces)
+        if known:
+            found = _LIMIT.search(known)
+            if found:
+                if found[1].isdigit():
+                    return int(found[1])
+                numbers = [
+                    i.value.value
+                    for v in args.values
+                    if isinstance(v, Seq)
+                    for i in v.items
+                    if isinstance(i.value, Const) and isinstance(i.value.value, int)
+                ]
+                return numbers[-1] if numbers else 0
+    return None
+
+
+def is_memoised(ev: Evaluator, function: Function) -> bool:
+    """Whether a decorator keeps the result for the life of the process."""
+    if not function.decorators:
+        return False
+    for decorator in function.decorators:
+        node = decorator.func if isinstance(decorator, ast.Call) else decorator
+        qualified = ev.program.qualified(node, function.module)
+        if qualified is not None and qualified in ev.knowledge.memoisers:
+            return True
+    return False
+
+
+# -- methods of values ---------------------------------------------------------------------------------------------
+
+
+def method(ev: Evaluator, this: Value, name: str, args: _Args, qualified: str = "") -> Value:
+    """``this.name(...)`` by the kind of ``this``."""
+    if name in ("__enter__", "__aenter__", "with_options", "copy", "__copy__") and not isinstance(this, (Seq, Map)):
+        return this
+    results = []
+    for option in options(this):
+        if isinstance(option, Text):
+            results.append(_text_method(ev, option, name, args))
+        elif isinstance(option, Seq):
+            results.append(_list_method(ev, option, name, args))
+        elif isinstance(option, Map):
+            results.append(_dict_method(ev, option, name, args))
+        elif isinstance(option, FilePath):
+            results.append(_path_method(ev, option, name, args))
+        elif isinstance(option, Hole):
+            results.append(_hole_method(ev, option, name, args))
+        elif isinstance(option, External) and option.instance:
+            results.append(_instance_method(ev, option, name, args, qualified))
+        elif isinstance(option, Instance) and name in ("model_dump", "dict", "_asdict"):
+            results.append(_fields_of(ev, option, args))
+        else:
+            results.append(unknown(ev, name, args) if not isinstance(option, Const) else args.hole())
+    return join(results)
+
+
+def _fields_of(ev: Evaluator, value: Instance, args: _Args) -> Value:
+    entries = {k: Entry(v, args.span) for k, v in value.overrides.items()}
+    return Map(entries, args.span, () if entries else (Hole(value.cls.name, args.span),))
+
+
+def _text_method(ev: Evaluator, this: Text, name: str, args: _Args) -> Value:
+    if name == "format":
+        return strings.format_method(ev, this, tuple(args.values), args.keywords, union(*(r.origins() for r in args.rest)), args.span, args.frame)
+    if name == "format_map":
+        value = args.get(0)
+        keywords = {k: e.value for k, e in value.entries.items()} if isinstance(value, Map) else {}
+        return strings.format_method(ev, this, (), keywords, value.origins() if value else (), args.span, args.frame)
+    if name == "join" and args.values:
+        return strings.joined(ev, this, containers.as_seq(ev, args.values[0], args.span), args.span)
+    if name == "replace" and len(args.values) >= 2:
+        old = literal(args.values[0])
+        if old is not None and old:
+            return strings.replaced(ev, this, old, args.values[1], args.span)
+        return Text((*this.pieces,)) if not args.origins else strings.concat(ev, this, args.hole(), args.span)
+    if name in ("substitute", "safe_substitute", "render"):
+        return strings.substitute(ev, this, args.keywords, args.origins, args.span)
+    if name in _PASS:
+        changes: dict[str, Callable[[str], str]] = {"strip": str.strip, "lower": str.lower, "upper": str.upper, "rstrip": str.rstrip, "lstrip": str.lstrip}
+        return strings.mapped(this, changes.get(name, lambda s: s)) if not args.values else this
+    if name in ("encode", "decode"):
+        return this
+    if name in ("startswith", "endswith", "isdigit", "find", "count", "index"):
+        return args.hole(union(this.origins(), args.origins))
+    if name in ("split", "splitlines", "rsplit", "partition"):
+        known = this.literal
+        if known is not None and len(known) < 4000 and not args.values:
+            parts = known.split() if name == "split" else known.splitlines()
+            if len(parts) <= 40:
+                return Seq("list", tuple(One(text(p, args.span), args.span) for p in parts), args.span)
+        return Seq("list", (Rest(Hole(f"part of {args.ev.snippet(args.frame, args.node.at, 30)}", args.span, this.origins()), args.span),), args.span)
+    return args.hole(union(this.origins(), args.origins))
+
+
+def _list_method(ev: Evaluator, this: Seq, name: str, args: _Args) -> Value:
+    if name in ("copy", "__enter__", "__iter__", "__copy__"):
+        return this
+    if name in ("pop", "popleft"):
+        from promptlint.link.loops import any_element
+
+        return any_element(ev, this, args.span, ev.snippet(args.frame, args.node.at))
+    if name in ("union", "difference", "intersection", "symmetric_difference"):
+        other = containers.as_seq(ev, args.values[0], args.span) if args.values else Seq("set", (), args.span)
+        return containers.binary(ev, "|" if name == "union" else "-", replace(this, kind="set"), other, args.span, name)
+    if name in ("append", "extend", "insert", "remove", "clear", "sort", "reverse", "add", "discard", "update"):
+        return Const(None, args.span)
+    return args.hole(union(this.origins(), args.origins))
+
+
+def _dict_method(ev: Evaluator, this: Map, name: str, args: _Args) -> Value:
+    if name in ("get", "pop", "setdefault") and args.values:
+        key = literal(args.values[0])
+        fallback = args.get(1, "default")
+        if key is not None and key in this.entries:
+            entry = this.entries[key]
+            if entry.optional:
+                return join((entry.value, fallback if fallback is not None else Const(None, args.span)))
+            return entry.value
+        if key is not None and not this.rest and this.base is None:
+            return fallback if fallback is not None else Const(None, args.span)
+        found = containers.item(ev, this, args.values[0], args.span, ev.snippet(args.frame, args.node.at))
+        return join((found, fallback)) if fallback is not None else found
+    if name == "items":
+        items: list[Item] = [
+            One(Seq("tuple", (One(text(k, e.span), e.span), One(e.value, e.span)), e.span), e.span, e.optional)
+            for k, e in this.entries.items()
+        ]
+        for rest in this.rest:
+            pair = Seq("tuple", (One(Hole("key", args.span, rest.origins()), args.span), One(rest, args.span)), args.span)
+            items.append(Many(pair, args.span, True))
+        return Seq("iterator", tuple(items), args.span, this.order)
+    if name == "values":
+        items = [One(e.value, e.span, e.optional) for e in this.entries.values()]
+        items += [Many(r, args.span, True) if not isinstance(r, Hole) else Rest(r, args.span, True) for r in this.rest]
+        return Seq("iterator", tuple(items), args.span, this.order)
+    if name == "keys":
+        return containers.as_seq(ev, this, args.span)
+    if name in ("copy", "model_dump", "dict", "to_dict", "__enter__"):
+        return this
+    if name in ("update", "clear"):
+        return Const(None, args.span)
+    if name == "format" and this.type is not None:
+        return args.hole()
+    return args.hole(union(this.origins(), args.origins))
+
+
+def _path_method(ev: Evaluator, this: FilePath, name: str, args: _Args) -> Value:
+    if name == "read_text":
+        return _file_text(ev, this.path, args)
+    if name == "open":
+        return External("io.TextIOWrapper", args.span, instance=True, arguments=(this,))
+    if name == "joinpath" and args.values:
+        path = this.path
+        for value in args.values:
+            part = literal(value)
+            if part is None:
+                return External("pathlib.Path", args.span, instance=True)
+            path = path / part
+        return FilePath(path, args.span)
+    if name in ("with_name", "with_suffix") and args.values:
+        part = literal(args.values[0])
+        if part:
+            try:
+                return FilePath(getattr(this.path, name)(part), args.span)
+            except ValueError:
+                pass
+    if name in ("resolve", "absolute", "expanduser"):
+        return this
+    if name in ("glob", "rglob", "iterdir"):
+        row = ev.knowledge.sources.get(f"pathlib.Path.{name}")
+        if row is not None:
+            return source(ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50))
+    return args.hole((), persistent=True)
+
+
+def _file_text(ev: Evaluator, path: Path, args: _Args) -> Value:
+    """The text of a prompt file of the project, or a hole that lasts as long as the file."""
+    shown = ev.snippet(args.frame, args.node.at)
+    ref = ev.program.ref(args.frame.module)
+    found = ev.program.project.prompt_file(ref, str(path))
+    if found is not None and found.suffix.lower() in PROMPT_SUFFIXES:
+        try:
+            if found.stat().st_size <= MAX_PROMPT_FILE:
+                return text(found.read_text(encoding="utf-8"), args.span)
+        except (OSError, UnicodeDecodeError):
+            pass
+    return Hole(shown, args.span, persistent=True)
+
+
+def _hole_method(ev: Evaluator, this: Hole, name: str, args: _Args) -> Value:
+    shown = ev.snippet(args.frame, args.node.at)
+    if any(o.kind == "time" for o in this.deps):
+        refined = _clock_method(this, name, args)
+        if refined is not None:
+            return replace(refined, name=shown) if isinstance(refined, Hole) else refined
+    if this.type is not None:
+        row = ev.knowledge.sources.get(f"{this.type}.{name}")
+        if row is not None:
+            return source(ev, row, args.span, args.frame.level_at(args.node.loops), shown)
+    if name in ("read_text", "read", "read_bytes") and this.persistent:
+        return replace(this, name=shown)
+    if name in _PASS or name in ("encode", "decode", "split", "splitlines", "get", "json", "copy"):
+        return replace(this, name=shown, deps=union(this.deps, args.origins), window=_window(args) or this.window)
+    if name in ("format", "render", "replace", "substitute", "safe_substitute", "format_map"):
+        return replace(this, name=shown, deps=union(this.deps, args.origins), persistent=this.persistent and not args.origins)
+    made = unknown(ev, name, args)
+    window = made.window if isinstance(made, Hole) else None
+    if window is None and name in ("limit", "fetchmany", "tail") and args.values:
+        first = args.values[0]
+        window = first.value if isinstance(first, Const) and isinstance(first.value, int) and first.value > 1 else None
+    return Hole(shown, args.span, union(this.deps, made.origins()), root=this.root, window=window or this.window)
+
+
+def _clock_method(this: Hole, name: str, args: _Args) -> Value | None:
+    step = Step(args.span, f"formatted by .{name}()")
+    if name in ("strftime", "format") and args.values:
+        spec = literal(args.values[0])
+        if spec is not None and "%" in spec:
+            return strings.coarsened(this, strings.strftime_grain(spec), step)
+        return this
+    if name == "isoformat":
+        spec = args.get(1, "timespec")
+        known = literal(spec) if spec is not None else None
+        return strings.coarsened(this, _TIMESPECS.get(known or "auto", strings.MICROSECOND), step)
+    if name == "replace":
+        grain = 0.0
+        for unit, coarse in (("microsecond", 1.0), ("second", 60.0), ("minute", 3600.0), ("hour", 86400.0)):
+            value = args.keywords.get(unit)
+            if isinstance(value, Const) and value.value == 0:
+                grain = max(grain, coarse)
+        return strings.coarsened(this, grain) if grain else this
+    if name in ("date", "weekday", "isoweekday", "toordinal", "isocalendar", "today"):
+        return strings.coarsened(this, strings.DAY, step)
+    if name in ("timestamp", "astimezone", "time", "timetuple", "ctime", "total_seconds", "utctimetuple"):
+        return this
+    if name == "tzname":
+        return strings.without_time(this)
+    return None
+
+
+def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qualified: str) -> Value:
+    full = qualified or f"{this.name}.{name}"
+    row = ev.knowledge.sources.get(full)
+    if row is not None:
+        return source(ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50))
+    if this.name == "pathlib.Path":
+        if name in ("read_text", "open"):
+            return Hole(ev.snippet(args.frame, args.node.at), args.span, this.origins(), persistent=True)
+        return replace(this, span=args.span)
+    if this.name.startswith("io.") and name in ("read", "readlines", "__enter__"):
+        path = next((a for a in this.arguments if isinstance(a, FilePath)), None)
+        if name == "__enter__":
+            return this
+        if path is not None:
+            return _file_text(ev, path.path, args)
+        return Hole(ev.snippet(args.frame, args.node.at), args.span, this.origins(), persistent=True)
+    if this.name == "string.Template" and name in ("substitute", "safe_substitute") and this.arguments:
+        template = only(this.arguments[0], Text)
+        if template is not None:
+            return strings.substitute(ev, template, args.keywords, args.origins, args.span)
+    made = _client(ev, full, args)
+    if made is not None:
+        return made
+    if name in ("run_in_executor", "to_thread", "submit", "apply", "run_sync"):
+        return _apply(ev, args, 1 if name == "run_in_executor" else 0)
+    deps = union(this.origins(), unknown(ev, name, args).origins())
+    return args.hole(deps, window=_window(args))
+
+
+def _apply(ev: Evaluator, args: _Args, index: int) -> Value:
+    """``helper(f, *args)``: the result of ``f(*args)``."""
+    func = args.get(index)
+    expr = args.expr(index)
+    if func is None or expr is None:
+        return args.hole()
+    node = args.node
+    handed = Call(node.at, expr, node.args[index + 1 :], node.keywords, node.loops, node.guards)
+    ev.keep(handed)
+    if isinstance(expr, Attr) and ev.is_sink_reference(expr):
+        return Sent(handed, args.span, (_reply(ev, handed, args.frame),))
+    return join(ev.call(f, handed, args.frame) for f in options(func))
+
+
+# -- functions by name ---------------------------------------------------------------------------------------------
+
+
+def _str(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    return Text(strings.pieces(ev, value, args.span)) if value is not None else text("", args.span)
+
+
+def _list(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    if value is None:
+        return Seq("list", (), args.span)
+    if isinstance(value, Hole):
+        return value
+    return replace(containers.as_seq(ev, value, args.span), kind="list")
+
+
+def _set(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    base = containers.as_seq(ev, value, args.span) if value is not None else Seq("set", (), args.span)
+    return Seq("set", base.items, args.span, union(base.order, containers.hash_order(ev, args.frame, args.node.at)))
+
+
+def _dict(ev: Evaluator, args: _Args) -> Value | None:
+    result: Map = Map({}, args.span)
+    if args.values:
+        result = containers.update(ev, result, args.values[0], args.span)
+    for name, value in args.keywords.items():
+        result = containers.set_key(result, text(name, args.span), value, args.span)
+    rest = tuple(r for r in args.rest)
+    return replace(result, rest=(*result.rest, *rest), open=(*result.open, *(f"**{r.name}" for r in rest if isinstance(r, Hole))))
+
+
+def _sorted(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    if value is None:
+        return None
+    sequence = containers.as_seq(ev, value, args.span)
+    return replace(sequence, kind="list", order=tuple(o for o in sequence.order if o.kind != "unordered"))
+
+
+def _same(ev: Evaluator, args: _Args) -> Value | None:
+    return args.get(0)
+
+
+def _second(ev: Evaluator, args: _Args) -> Value | None:
+    return args.get(1)
+
+
+def _enumerate(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    if value is None:
+        return None
+    sequence = containers.as_seq(ev, value, args.span)
+    known = sequence.known
+    items = []
+    for number, item in enumerate(sequence.items):
+        index: Value = Const(number, args.span) if known else Hole("index", args.span)
+        pair = Seq("tuple", (One(index, args.span), One(item.value, item.span)), item.span)
+        items.append(replace(item, value=pair) if not isinstance(item, Rest) else Many(pair, item.span, True))
+    return replace(sequence, kind="iterator", items=tuple(items))
+
+
+def _zip(ev: Evaluator, args: _Args) -> Value | None:
+    sequences = [containers.as_seq(ev, v, args.span) for v in args.values]
+    if sequences and all(s.known for s in sequences):
+        rows = zip(*(s.items for s in sequences), strict=False)
+        return Seq("iterator", tuple(One(Seq("tuple", tuple(row), args.span), args.span) for row in rows), args.span)
+    from promptlint.link.loops import any_element
+
+    pair = Seq("tuple", tuple(One(any_element(ev, s, args.span, "element"), args.span) for s in sequences), args.span)
+    return Seq("iterator", (Many(pair, args.span, True),), args.span, union(*(s.order for s in sequences)))
+
+
+def _map(ev: Evaluator, args: _Args) -> Value | None:
+    if len(args.values) < 2 or args.expr(0) is None:
+        return None
+    sequence = containers.as_seq(ev, args.values[1], args.span)
+    func = args.expr(0)
+    assert func is not None
+    items: list[Item] = []
+    for item in sequence.items:
+        result = join(ev.apply(f, (item.value,), args.node, args.frame) for f in options(args.values[0]))
+        items.append(Many(result, item.span, True) if isinstance(item, Rest) else replace(item, value=result))
+    return replace(sequence, kind="iterator", items=tuple(items))
+
+
+def _filter(ev: Evaluator, args: _Args) -> Value | None:
+    if len(args.values) < 2:
+        return None
+    sequence = containers.as_seq(ev, args.values[1], args.span)
+    return replace(sequence, kind="iterator", items=tuple(replace(i, optional=True) for i in sequence.items))
+
+
+def _len(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    if isinstance(value, Seq) and value.known:
+        return Const(len(value.items), args.span)
+    if isinstance(value, Text) and value.literal is not None:
+        return Const(len(value.literal), args.span)
+    if isinstance(value, Seq) and any(isinstance(i, History) for i in value.items):
+        level = args.frame.level_at(args.node.loops)
+        shown = ev.snippet(args.frame, args.node.at)
+        origin = Origin("counter", shown, args.span, level, frozenset({Axis.TURN, Axis.CALL}))
+        return args.hole((origin,))
+    return args.hole()
+
+
+def _range(ev: Evaluator, args: _Args) -> Value | None:
+    numbers = [v.value for v in args.values if isinstance(v, Const) and isinstance(v.value, int)]
+    if len(numbers) == len(args.values) and numbers:
+        values = range(*numbers)
+        if len(values) <= 40:
+            return Seq("iterator", tuple(One(Const(n, args.span), args.span) for n in values), args.span)
+    return Seq("iterator", (Rest(Hole("number", args.span, args.origins), args.span),), args.span)
+
+
+def _dumps(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0, "obj")
+    if value is None:
+        return None
+    sort = args.keywords.get("sort_keys")
+    if isinstance(value, (Map, Seq)):
+        return External("json.text", args.span, instance=True, arguments=(value,))
+    return Text(strings.pieces(ev, value, args.span)) if sort is None or value else None
+
+
+def _loads(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    if isinstance(value, External) and value.name == "json.text":
+        return value.arguments[0]
+    return None
+
+
+def _dedent(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    return strings.mapped(value, textwrap.dedent) if isinstance(value, Text) else value
+
+
+def _template(ev: Evaluator, args: _Args) -> Value | None:
+    return External("string.Template", args.span, instance=True, arguments=tuple(args.values))
+
+
+def _partial(ev: Evaluator, args: _Args) -> Value | None:
+    func = args.get(0)
+    if isinstance(func, Routine):
+        return replace(func, preset=((*func.preset[0], *args.values[1:]), (*func.preset[1], *args.keywords.items())))
+    expr = args.expr(0)
+    if isinstance(expr, Attr) and isinstance(func, (External, Hole)):
+        return External("functools.partial", args.span, instance=True, arguments=tuple(args.values), keywords=args.keywords)
+    return func
+
+
+def _chain(ev: Evaluator, args: _Args) -> Value | None:
+    parts = [containers.as_seq(ev, v, args.span) for v in args.values]
+    return Seq("iterator", tuple(i for p in parts for i in p.items), args.span, union(*(p.order for p in parts)))
+
+
+def _fromkeys(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    return containers.as_seq(ev, value, args.span) if value is not None else None
+
+
+def _deque(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0, "iterable")
+    limit = args.get(1, "maxlen")
+    base = containers.as_seq(ev, value, args.span) if value is not None else Seq("list", (), args.span)
+    if limit is None or (isinstance(limit, Const) and limit.value is None):
+        return replace(base, kind="list")
+    from promptlint.link.values import Edit
+
+    keeps = limit.value if isinstance(limit, Const) and isinstance(limit.value, int) else None
+    edit = Edit("window", args.span, ev.snippet(args.frame, args.node.at), keeps=keeps)
+    return replace(base, kind="deque", edits=(*base.edits, edit))
+
+
+def _path(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    if isinstance(value, FilePath):
+        result: Value = value
+    elif isinstance(value, Text) and value.literal is not None:
+        result = FilePath(Path(value.literal), args.span)
+    elif value is None:
+        result = FilePath(Path("."), args.span)
+    else:
+        return External("pathlib.Path", args.span, instance=True, arguments=tuple(args.values))
+    for part in args.values[1:]:
+        known = literal(part)
+        if known is None:
+            return External("pathlib.Path", args.span, instance=True)
+        assert isinstance(result, FilePath)
+        result = FilePath(result.path / known, args.span)
+    return result
+
+
+def _dirname(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    return FilePath(value.path.parent, args.span) if isinstance(value, FilePath) else None
+
+
+def _open(ev: Evaluator, args: _Args) -> Value | None:
+    path = _path(ev, args)
+    return External("io.TextIOWrapper", args.span, instance=True, arguments=(path,) if path is not None else ())
+
+
+def _run(ev: Evaluator, args: _Args) -> Value | None:
+    return _apply(ev, args, 0)
+
+
+def _gather(ev: Evaluator, args: _Args) -> Value | None:
+    return Seq("list", tuple(One(v, args.span) for v in args.values) + tuple(Rest(r, args.span) for r in args.rest), args.span)
+
+
+def _getattr(ev: Evaluator, args: _Args) -> Value | None:
+    name = literal(args.values[1]) if len(args.values) > 1 else None
+    if name is None:
+        return args.hole()
+    value = ev.attribute(args.values[0], name, args.span, args.frame, ev.snippet(args.frame, args.node.at))
+    if isinstance(value, Hole) and len(args.values) > 2:
+        return join((value, args.values[2]))
+    return value
+
+
+def _next(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    if value is None:
+        return None
+    from promptlint.link.loops import any_element
+
+    sequence = containers.as_seq(ev, value, args.span)
+    found = any_element(ev, sequence, args.span, ev.snippet(args.frame, args.node.at)) if sequence.items else Const(None, args.span)
+    fallback = args.get(1)
+    first = sequence.items[0] if sequence.items else None
+    if isinstance(first, One) and not first.optional:
+        return first.value
+    return join((found, fallback)) if fallback is not None else found
+
+
+def _reversed(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    if value is None or isinstance(value, Hole):
+        return value
+    sequence = containers.as_seq(ev, value, args.span)
+    return replace(sequence, items=tuple(reversed(sequence.items)), kind="iterator")
+
+
+def _boolean(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    certain = truth(value) if value is not None else False
+    return Const(certain, args.span) if certain is not None else args.hole()
+
+
+def _isinstance(ev: Evaluator, args: _Args) -> Value | None:
+    value, kind = args.get(0), args.get(1)
+    if value is None or kind is None:
+        return None
+    names = {o.name for k in (kind.items if isinstance(kind, Seq) else (kind,)) for o in options(k.value if isinstance(k, Item) else k) if isinstance(o, External)}
+    if isinstance(value, Text) and names:
+        return Const("builtins.str" in names, args.span) if value.pieces and not any(p.optional for p in value.pieces) else args.hole(())
+    if isinstance(value, Map) and value.base is None and value.type is None and names <= {"builtins.dict", "builtins.str", "builtins.list"}:
+        return Const("builtins.dict" in names, args.span)
+    if isinstance(value, Seq) and names <= {"builtins.dict", "builtins.str", "builtins.list", "builtins.tuple"}:
+        return Const(f"builtins.{value.kind}" in names, args.span) if value.kind in ("list", "tuple") else args.hole(())
+    return args.hole(())
+
+
+def _getenv(ev: Evaluator, args: _Args) -> Value | None:
+    fallback = args.get(1, "default")
+    shown = ev.snippet(args.frame, args.node.at)
+    if fallback is not None and not (isinstance(fallback, Const) and fallback.value is None):
+        return fallback
+    origin = Origin("environment", shown, args.span, IMPORT, frozenset({Axis.MACHINE, Axis.DEPLOYMENT}), because="knowledge/stdlib.toml: os.getenv")
+    return Hole(shown, args.span, (origin,), persistent=True)
+
+
+def _asdict(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    return _fields_of(ev, value, args) if isinstance(value, Instance) else value
+
+
+def _none(ev: Evaluator, args: _Args) -> Value | None:
+    return Const(None, args.span)
+
+
+def _number(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0)
+    if isinstance(value, Hole):
+        # int(time.time()) has seconds, round(t / 3600) is not followed.
+        return strings.coarsened(replace(value, name=ev.snippet(args.frame, args.node.at)), strings.SECOND)
+    return value
+
+
+def _clock_format(index: int) -> Callable[[Evaluator, _Args], Value | None]:
+    def apply(ev: Evaluator, args: _Args) -> Value | None:
+        spec = literal(args.values[0]) if args.values else None
+        given = args.get(index)
+        if given is None:
+            row = ev.knowledge.sources.get("time.time") or ev.knowledge.sources["datetime.datetime.now"]
+            given = source(ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50))
+        if spec is None:
+            return given
+        return strings.coarsened(given, strings.strftime_grain(spec))
+
+    return apply
+
+
+_Function = Callable[["Evaluator", _Args], "Value | None"]
+_FUNCTIONS: dict[str, _Function] = {
+    "builtins.str": _str,
+    "builtins.repr": _str,
+    "builtins.format": _str,
+    "builtins.list": _list,
+    "builtins.tuple": _list,
+    "builtins.iter": _list,
+    "builtins.set": _set,
+    "builtins.frozenset": _set,
+    "builtins.dict": _dict,
+    "collections.OrderedDict": _dict,
+    "builtins.sorted": _sorted,
+    "builtins.reversed": _reversed,
+    "builtins.enumerate": _enumerate,
+    "builtins.zip": _zip,
+    "builtins.map": _map,
+    "builtins.filter": _filter,
+    "builtins.len": _len,
+    "builtins.range": _range,
+    "builtins.open": _open,
+    "builtins.getattr": _getattr,
+    "builtins.next": _next,
+    "builtins.anext": _next,
+    "builtins.bool": _boolean,
+    "builtins.isinstance": _isinstance,
+    "builtins.print": _none,
+    "builtins.int": _number,
+    "builtins.float": _same,
+    "builtins.round": _number,
+    "json.dumps": _dumps,
+    "orjson.dumps": _dumps,
+    "ujson.dumps": _dumps,
+    "json.loads": _loads,
+    "copy.copy": _same,
+    "copy.deepcopy": _same,
+    "typing.cast": _second,
+    "textwrap.dedent": _dedent,
+    "inspect.cleandoc": _dedent,
+    "string.Template": _template,
+    "functools.partial": _partial,
+    "itertools.chain": _chain,
+    "builtins.dict.fromkeys": _fromkeys,
+    "collections.deque": _deque,
+    "pathlib.Path": _path,
+    "pathlib.PurePath": _path,
+    "os.path.join": _path,
+    "os.path.dirname": _dirname,
+    "os.path.abspath": _same,
+    "os.path.realpath": _same,
+    "io.open": _open,
+    "aiofiles.open": _open,
+    "os.getenv": _getenv,
+    "os.environ.get": _getenv,
+    "asyncio.to_thread": _run,
+    "anyio.to_thread.run_sync": _run,
+    "asyncio.run": _same,
+    "asyncio.wait_for": _same,
+    "asyncio.create_task": _same,
+    "asyncio.ensure_future": _same,
+    "asyncio.shield": _same,
+    "asyncio.gather": _gather,
+    "dataclasses.asdict": _asdict,
+    "time.strftime": _clock_format(1),
+}

@@ -1,0 +1,329 @@
+"""Loops: what a variable holds at their head and behind them, known elements one by one and unknown ones as a template."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from promptlint.expression import Comp, Element, Expr, LoopState, Phi
+from promptlint.link import containers
+from promptlint.link.values import (
+    Base,
+    Const,
+    Edit,
+    Entry,
+    Hole,
+    History,
+    Item,
+    Many,
+    Map,
+    One,
+    Origins,
+    Piece,
+    Rest,
+    Seq,
+    Text,
+    Value,
+    join,
+    optional,
+    truth,
+    union,
+)
+from promptlint.link.values import Origin
+from promptlint.request import Axis
+from promptlint.span import Span
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator, Frame
+
+MAX_UNROLL = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One iteration of a loop: its element, and the carried variables at its head."""
+
+    element: Value | None = None
+    carried: dict[str, Value] = field(default_factory=dict)
+    order: Origins = ()
+
+
+def element(ev: Evaluator, node: Element, frame: Frame) -> Value:
+    """The loop variable: of the iteration that is looked at, or of any."""
+    binding = frame.bindings.get(node.loop)
+    if binding is not None and binding.element is not None:
+        return binding.element
+    sequence = containers.as_seq(ev, ev.eval(node.of, frame), ev.span(frame, node))
+    value = any_element(ev, sequence, ev.span(frame, node), ev.snippet(frame, node.at))
+    level = frame.level_at((node.loop,))
+    if node.loop in frame.path_loops and not isinstance(value, (Map, Seq)):
+        # The loop that sends: its variable differs from one request to the next.
+        origin = Origin("loop", ev.snippet(frame, node.at), ev.span(frame, node), level, frozenset({Axis.CALL}))
+        if isinstance(value, Hole):
+            return replace(value, deps=union(value.deps, (origin,)))
+    return value
+
+
+def any_element(ev: Evaluator, sequence: Seq, span: Span, name: str) -> Value:
+    """An arbitrary element of a sequence."""
+    values = [i.value for i in sequence.items if not isinstance(i, (Rest, Base))]
+    rests = [i.value for i in sequence.items if isinstance(i, Rest)]
+    values += [Hole(name, span, r.origins(), root=isinstance(r, Hole) and r.root) for r in rests]
+    if not values:
+        return Hole(name, span, sequence.order)
+    if len(values) > MAX_UNROLL:
+        values = values[:MAX_UNROLL]
+    return join(values)
+
+
+def _bind(frame: Frame, loop: int, value: Value | None, carried: dict[str, Value] | None = None) -> Frame:
+    return frame.bind(loop, Binding(value, carried or {}))
+
+
+# -- comprehensions ------------------------------------------------------------------------------------------------
+
+
+def comprehension(ev: Evaluator, node: Comp, frame: Frame) -> Value:
+    span = ev.span(frame, node)
+    items, order = _clause(ev, node, frame, 0, span)
+    if node.kind == "dict":
+        result = Map({}, span, order=order)
+        for item in items:
+            pair = item.value
+            assert isinstance(pair, Seq)
+            key, value = pair.items[0].value, pair.items[1].value
+            result = containers.set_key(result, key, value, span, certain=isinstance(item, One) and not item.optional)
+        return result
+    if node.kind == "set":
+        order = union(order, containers.hash_order(ev, frame, node.at))
+    return Seq(node.kind, tuple(items), span, order)
+
+
+def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> tuple[list[Item], Origins]:
+    if index == len(node.clauses):
+        if node.value is not None:
+            pair = (One(ev.eval(node.element, frame), span), One(ev.eval(node.value, frame), span))
+            return [One(Seq("tuple", pair, span), span)], ()
+        value = ev.eval(node.element, frame)
+        return [One(value, ev.span(frame, node.element))], ()
+    loop, iterable, tests = node.clauses[index]
+    source = ev.eval(iterable, frame)
+    sequence = containers.as_seq(ev, source, span)
+    result: list[Item] = []
+    order = sequence.order
+    if not sequence.items and not isinstance(source, Seq):
+        sequence = replace(sequence, items=(Rest(source, span),))
+    for item in sequence.items:
+        if isinstance(item, Base):
+            result.append(item)
+            continue
+        value = item.value
+        if isinstance(item, Rest):
+            value = any_element(ev, replace(sequence, items=(item,)), span, ev.snippet(frame, iterable.at))
+        child = _bind(frame, loop, value)
+        outcome = _tests(ev, tests, child)
+        if outcome is False:
+            continue
+        inner, inner_order = _clause(ev, node, child, index + 1, span)
+        order = union(order, inner_order)
+        for made in inner:
+            result.append(_as_part_of(item, made, outcome is None))
+    return result, order
+
+
+def _tests(ev: Evaluator, tests: tuple[Expr, ...], frame: Frame) -> bool | None:
+    outcome: bool | None = True
+    for test in tests:
+        certain = truth(ev.eval(test, frame))
+        if certain is False:
+            return False
+        if certain is None:
+            outcome = None
+    return outcome
+
+
+def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
+    """What one element of the source became, with how often the source holds it."""
+    if isinstance(item, One):
+        return replace(made, optional=made.optional or item.optional or filtered)
+    if isinstance(item, History):
+        return replace(item, value=made.value)
+    if isinstance(made, One):
+        return Many(made.value, made.span, True, made.guards, item.value)
+    return made
+
+
+# -- statements ----------------------------------------------------------------------------------------------------
+
+
+def phi(ev: Evaluator, node: Phi, frame: Frame) -> Value:
+    """A carried variable at the head of its loop."""
+    binding = frame.bindings.get(node.loop)
+    if binding is not None and node.name in binding.carried:
+        return binding.carried[node.name]
+    before = ev.eval(node.before, frame)
+    step = node.state.steps.get(node.name)
+    if step is None:
+        return before
+    return _repeated(ev, node, before, step, frame, inside=True)
+
+
+def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
+    """A carried variable behind its loop."""
+    before = ev.eval(node.before, frame)
+    step = node.state.steps.get(node.name)
+    if step is None:
+        return before
+    if node.state.iterable is not None:
+        unrolled = _unrolled(ev, node, before, frame)
+        if unrolled is not None:
+            return unrolled
+    return _repeated(ev, node, before, step, frame, inside=False)
+
+
+def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | None:
+    """The exact result over known elements, one by one; unknown parts are applied once as a template."""
+    state = node.state
+    assert state.iterable is not None
+    sequence = containers.as_seq(ev, ev.eval(state.iterable, frame), ev.module_span(frame, state.at))
+    items = sequence.items
+    if not items or len(items) > MAX_UNROLL or not any(isinstance(i, One) for i in items):
+        return None
+    carried: dict[str, Value] = {}
+    phis = _carried_phis(state)
+    for item in items:
+        child = _bind(frame, state.id, item.value, dict(carried))
+        stepped: dict[str, Value] = {}
+        for name in phis:
+            stepped[name] = ev.eval(state.steps[name], child)
+        if isinstance(item, One) and not item.optional:
+            carried = stepped
+        elif isinstance(item, One):
+            carried = {n: join((carried[n], v)) if n in carried else optional(v) for n, v in stepped.items()}
+        else:
+            old = {n: carried.get(n, before if n == node.name else None) for n in stepped}
+            carried = {n: _template_of(o, v) if o is not None else v for (n, o), v in zip(old.items(), stepped.values(), strict=True)}
+        if sequence.order:
+            carried = {n: _reordered(v, sequence.order) for n, v in carried.items()}
+    return carried.get(node.name, before)
+
+
+def _carried_phis(state: LoopState) -> list[str]:
+    return list(state.steps)
+
+
+def _reordered(value: Value, order: Origins) -> Value:
+    if isinstance(value, Seq):
+        return replace(value, order=union(value.order, order))
+    if isinstance(value, Text):
+        return Text(tuple(replace(p, deps=union(p.deps, order)) for p in value.pieces))
+    return value
+
+
+def _template_of(old: Value, new: Value) -> Value:
+    """What was added between ``old`` and ``new``, an unknown number of times."""
+    if isinstance(old, Seq) and isinstance(new, Seq):
+        known = set(map(id, old.items))
+        items = tuple(
+            i if id(i) in known else Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in new.items
+        )
+        return replace(new, items=items)
+    if isinstance(old, Text) and isinstance(new, Text):
+        known = set(map(id, old.pieces))
+        return Text(tuple(p if id(p) in known else replace(p, repeats=True, optional=True) for p in new.pieces))
+    return join((old, new))
+
+
+def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame, inside: bool) -> Value:
+    """The variable after an unknown number of iterations."""
+    marker = base_marker(before, node)
+    child = _bind(frame, node.loop, None, {node.name: marker})
+    key = (id(node), -id(frame))
+    if key in ev._active:
+        return before
+    ev._active.add(key)
+    try:
+        value = ev.eval(step, child)
+    finally:
+        ev._active.discard(key)
+    order: Origins = ()
+    if node.state.iterable is not None and isinstance(before, (Seq, Text)):
+        order = containers.as_seq(ev, ev.eval(node.state.iterable, frame), ev.module_span(frame, node.state.at)).order
+    level = frame.level_at((node.loop,))
+    result = grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=inside)
+    return _reordered(result, order) if order else result
+
+
+def base_marker(before: Value, root: object) -> Value:
+    """A stand-in for the old value, of the same shape, that can be recognised in the new one."""
+    span = Span("", 0)
+    if isinstance(before, Seq):
+        return Seq(before.kind, (Base(Hole("", span), span, root=root),), span, before.order)
+    if isinstance(before, Text):
+        return Text((Piece(span, None, base=root),))
+    if isinstance(before, Map):
+        return replace(before, base=root)
+    return Hole("", span, base=root)
+
+
+def _contains_base(item: Item, root: object) -> bool:
+    return isinstance(item, Base) and item.root is root
+
+
+def grown(
+    ev: Evaluator, before: Value, value: Value, root: object, span: Span, level: int, history: bool
+) -> Value:
+    """``before``, and what repeating the step ``before -> value`` adds to it, removes from it or changes in it."""
+    if isinstance(before, Seq) and isinstance(value, Seq):
+        return _grown_list(before, value, root, span, level, history)
+    if isinstance(before, Text) and isinstance(value, Text):
+        where = next((n for n, p in enumerate(value.pieces) if p.base is root), None)
+        if where is None:
+            return join((before, value))
+        added = [replace(p, repeats=True, optional=True) for p in value.pieces if p.base is None]
+        front = [p for p in value.pieces[:where] if p.base is None]
+        extra = tuple(replace(p, repeats=True, optional=True) for p in front)
+        back = tuple(added[len(front) :])
+        return Text((*extra, *before.pieces, *back))
+    if isinstance(before, Map) and isinstance(value, Map):
+        entries = dict(before.entries)
+        for name, entry in value.entries.items():
+            old = entries.get(name)
+            if old is entry:
+                continue
+            entries[name] = Entry(join((old.value, entry.value)), entry.span, old.optional) if old else replace(entry, optional=True)
+        return replace(before, entries=entries, rest=(*before.rest, *(r for r in value.rest if r not in before.rest)))
+    if isinstance(value, Hole) and value.base is root:
+        return before
+    if _depends_on_base(value, root):
+        origin = Origin("counter", "a value that changes from turn to turn", span, level, frozenset({Axis.TURN, Axis.CALL}))
+        return Hole("counter", span, union(before.origins(), value.origins(), (origin,)))
+    return join((before, value))
+
+
+def _depends_on_base(value: Value, root: object) -> bool:
+    return isinstance(value, Hole) and value.features >= {"base"}
+
+
+def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, history: bool) -> Seq:
+    items = value.items
+    where = next((n for n, i in enumerate(items) if _contains_base(i, root)), None)
+    if where is None:
+        # Made anew in every iteration: nothing of it grows.
+        merged = join((before, value))
+        return merged if isinstance(merged, Seq) else before
+    base = items[where]
+    assert isinstance(base, Base)
+    front, back = items[:where], items[where + 1 :]
+    front = tuple(i for i in front if not any(i is b for b in before.items))
+    edits = list(base.edits) + [e for e in value.edits if e not in base.edits]
+    for item in front:
+        edits.append(Edit("prepend", item.span, "inserted in front of older elements", item.guards, value=item.value))
+    if not back and not edits:
+        return before
+    if not history:
+        added = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in back)
+        fresh = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in front)
+        return replace(before, items=(*fresh, *before.items, *added), order=union(before.order, value.order), edits=(*before.edits, *edits))
+    kept = History(join(i.value for i in back) if back else Const(None, span), span, root=root, edits=tuple(edits), level=level)
+    return replace(before, items=(*before.items, kept), order=union(before.order, value.order))

@@ -1,0 +1,703 @@
+"""Objects of the project: construction, attributes with everything that writes them, arguments, and calls that change them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptlint.expression import After, Attr, Call, Expr, Global, Star
+from promptlint.index import Class, Function, Module
+from promptlint.link import callers, containers, loops
+from promptlint.link.program import MAX_FAMILY, is_abstract
+from promptlint.link.values import (
+    CALL,
+    IMPORT,
+    SESSION,
+    Choice,
+    Const,
+    Entry,
+    External,
+    Hole,
+    History,
+    Instance,
+    Item,
+    Map,
+    One,
+    Origin,
+    Rest,
+    Routine,
+    Seq,
+    Text,
+    Type,
+    Value,
+    join,
+    only,
+    options,
+    text,
+    union,
+)
+from promptlint.request import Axis
+from promptlint.span import Span, Step
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator, Frame
+
+MAX_WRITERS = 24
+MAX_JOINED_CALLERS = 6
+
+SETUP = frozenset(
+    "__init__ __post_init__ __new__ __enter__ __aenter__ setup start connect initialize initialise init configure reset "
+    "clear create load open build restore reload new_session start_session on_mount on_load setUp model_post_init".split()
+)
+"""Methods that begin a session rather than a turn."""
+RECORDS = frozenset(
+    "pydantic.BaseModel pydantic.main.BaseModel pydantic_settings.BaseSettings sqlmodel.SQLModel typing.NamedTuple "
+    "msgspec.Struct NamedTuple BaseModel".split()
+)
+DICTS = frozenset("typing.TypedDict typing_extensions.TypedDict TypedDict".split())
+COMMON = frozenset(
+    "get set add append extend insert pop remove clear update items keys values copy index count sort join split strip "
+    "format encode decode read write close open send run start stop execute fetch fetchall fetchone commit query filter "
+    "all first save delete create print info debug warning error exception put exists find search match group sub lower "
+    "upper replace render load loads dump dumps name id text content result done cancel wait submit map reduce next "
+    "invoke ainvoke stream astream process handle main init setup reset".split()
+)
+"""Method names that say nothing about the class: a receiver of unknown type is not resolved by them."""
+
+
+# -- parameters ----------------------------------------------------------------------------------------------------
+
+
+def receiver(ev: Evaluator, frame: Frame) -> Value | None:
+    """``self`` (or ``cls``) of the method that ``frame`` runs."""
+    function = frame.function
+    if not function.is_method:
+        return None
+    return ev.parameter(frame, function.parameters[0].name)
+
+
+def unbound_parameter(ev: Evaluator, frame: Frame, name: str) -> Value:
+    """A parameter of an activation that no known call made: by annotation, callers, default, or open."""
+    function = frame.function
+    parameter = function.parameter(name)
+    span = function.module.span(_at(function.node))
+    if parameter is None:
+        return Hole(name, span)
+    if parameter.kind == "args":
+        return Seq("tuple", (Rest(Hole(name, span, root=True), span),), span)
+    if parameter.kind == "kwargs":
+        return Map({}, span, (Hole(name, span, root=True),), open=(f"**{name}",))
+    declared = declared_value(ev, parameter.annotation, function.module, span)
+    if declared is not None:
+        return declared
+    if ev.joining < 2:
+        ev.joining += 1
+        try:
+            found = _from_callers(ev, function, name)
+        finally:
+            ev.joining -= 1
+        if found is not None:
+            return found
+    if parameter.default is not None and not _is_none(parameter.default):
+        return ev.ast_value(parameter.default, function.module)
+    return entry_value(ev, frame, name, span)
+
+
+def entry_value(ev: Evaluator, frame: Frame, name: str, span: Span) -> Hole:
+    """A parameter that the outside fills in."""
+    origin = Origin("input", f"the parameter {name}", span, frame.level, frozenset({Axis.CALL}))
+    return Hole(name, span, (origin,), root=True)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def declared_value(ev: Evaluator, annotation: ast.expr | None, module: Module, span: Span) -> Value | None:
+    """What an annotation says: an instance of a project class, or of a known client."""
+    if annotation is None:
+        return None
+    cls = ev.program.class_named(annotation, module)
+    if cls is not None:
+        if _container_annotation(annotation):
+            return None
+        foreign = ev.program.foreign_bases(cls)
+        if foreign & DICTS or any(f.endswith("Enum") for f in foreign):
+            return None
+        return Instance(cls, span, None, SESSION, exact=False)
+    node = annotation
+    if isinstance(node, ast.BinOp):
+        node = node.left
+    if isinstance(node, ast.Subscript):
+        inner = node.slice
+        if containers_name(node.value) != "Optional":
+            return None
+        node = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
+    qualified = ev.program.qualified(node, module) if isinstance(node, (ast.Name, ast.Attribute)) else None
+    if qualified is not None and qualified in ev.knowledge.clients:
+        return External(ev.knowledge.clients[qualified][0].type, span, instance=True)
+    return None
+
+
+def containers_name(node: ast.expr) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+
+def _container_annotation(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return "[" in node.value and not node.value.startswith("Optional")
+    return isinstance(node, ast.Subscript) and containers_name(node.value) not in ("Optional", "Annotated", "Union")
+
+
+def _from_callers(ev: Evaluator, function: Function, name: str) -> Value | None:
+    values: list[Value] = []
+    found = callers.of(ev, function)
+    if len(found) > MAX_JOINED_CALLERS:
+        return None
+    for caller in found:
+        frame = ev.generic(caller.function)
+        if frame.function is function:
+            continue
+        arguments = bind_arguments(ev, function, caller.routine, caller.call, frame)
+        given = arguments.get(name)
+        if given is None:
+            return None
+        values.append(ev.eval(*given) if isinstance(given, tuple) else given)
+    return join(values) if values else None
+
+
+def bind_arguments(
+    ev: Evaluator, function: Function, routine: Routine, node: Call, frame: Frame
+) -> dict[str, Value | tuple[Expr, Frame]]:
+    """What each parameter gets from a call; defaults are filled in."""
+    arguments: dict[str, Value | tuple[Expr, Frame]] = {}
+    parameters = list(function.parameters)
+    if function.is_method and (routine.this is not None or "classmethod" in function.decorator_names):
+        first = parameters.pop(0)
+        if routine.this is not None:
+            arguments[first.name] = routine.this
+        elif function.owner is not None:
+            arguments[first.name] = Type(function.owner)
+    positional: list[Value | tuple[Expr, Frame]] = list(routine.preset[0])
+    unknown_rest: list[Value] = []
+    for argument in node.args:
+        if isinstance(argument, Star):
+            spread = containers.as_seq(ev, ev.eval(argument.value, frame), ev.span(frame, argument))
+            for item in spread.items:
+                if isinstance(item, One):
+                    positional.append(item.value)
+                else:
+                    unknown_rest.append(item.value)
+        else:
+            positional.append((argument, frame))
+    keywords: dict[str, Value | tuple[Expr, Frame]] = dict(routine.preset[1])
+    extra: list[Value] = []
+    for name, expr in node.keywords:
+        if name is not None:
+            keywords[name] = (expr, frame)
+            continue
+        for option in options(ev.eval(expr, frame)):
+            if isinstance(option, Map):
+                keywords.update({k: e.value for k, e in option.entries.items()})
+                extra.extend(option.rest)
+            else:
+                extra.append(option)
+    span = ev.span(frame, node)
+    for parameter in parameters:
+        if parameter.kind == "args":
+            items = tuple(_as_item(ev, v, span) for v in positional) + tuple(Rest(v, span) for v in unknown_rest)
+            arguments[parameter.name] = Seq("tuple", items, span)
+            positional = []
+        elif parameter.kind == "kwargs":
+            entries = {k: Entry(ev.eval(*v) if isinstance(v, tuple) else v, span) for k, v in keywords.items()}
+            arguments[parameter.name] = Map(entries, span, tuple(extra), open=tuple(_names(extra)))
+        elif parameter.kind == "positional" and positional:
+            arguments[parameter.name] = positional.pop(0)
+        elif parameter.name in keywords:
+            arguments[parameter.name] = keywords.pop(parameter.name)
+        elif unknown_rest and parameter.kind == "positional":
+            arguments[parameter.name] = unknown_rest[0]
+        elif extra:
+            arguments[parameter.name] = Hole(parameter.name, span, union(*(e.origins() for e in extra)))
+        elif parameter.default is not None:
+            arguments[parameter.name] = ev.ast_value(parameter.default, function.module)
+    return arguments
+
+
+def _names(values: list[Value]) -> Iterator[str]:
+    for value in values:
+        yield f"**{value.name}" if isinstance(value, Hole) else "**…"
+
+
+def _as_item(ev: Evaluator, value: Value | tuple[Expr, Frame], span: Span) -> Item:
+    return One(ev.eval(*value) if isinstance(value, tuple) else value, span)
+
+
+# -- construction --------------------------------------------------------------------------------------------------
+
+
+def is_record(ev: Evaluator, cls: Class) -> bool:
+    """A class whose constructor takes its fields (dataclass, pydantic model, NamedTuple ...)."""
+    if any(c.decorator_names & {"dataclass", "define", "frozen", "attrs", "s"} for c in ev.program.mro(cls)):
+        return True
+    return bool(ev.program.foreign_bases(cls) & RECORDS)
+
+
+def _fields(ev: Evaluator, cls: Class) -> dict[str, tuple[Class, ast.expr | None]]:
+    """Annotated fields in constructor order, base classes first, with their defaults."""
+    found: dict[str, tuple[Class, ast.expr | None]] = {}
+    for c in reversed(ev.program.mro(cls)):
+        for name, (annotation, value) in c.fields.items():
+            if annotation is not None:
+                found[name] = (c, value)
+    return found
+
+
+def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
+    """``cls(...)``."""
+    span = ev.span(frame, node)
+    level = frame.level_at(node.loops)
+    foreign = ev.program.foreign_bases(cls)
+    init = ev.program.method(cls, "__init__")
+    if foreign & DICTS:
+        result: Map = Map({}, span)
+        for name, expr in node.keywords:
+            if name is None:
+                result = containers.update(ev, result, ev.eval(expr, frame), span)
+            else:
+                result = containers.set_key(result, text(name, span), ev.eval(expr, frame), span)
+        return result
+    instance = Instance(cls, span, None, level)
+    if init is not None:
+        target = ev.activation(Routine(init, None, instance), node, frame)
+        if target is not None:
+            target.level = level
+            return replace(instance, init=target)
+        return instance
+    if is_record(ev, cls):
+        overrides: dict[str, Value] = {}
+        fields = _fields(ev, cls)
+        names = list(fields)
+        for position, argument in enumerate(node.args):
+            if position < len(names) and not isinstance(argument, Star):
+                overrides[names[position]] = ev.eval(argument, frame)
+        for name, expr in node.keywords:
+            if name is not None:
+                overrides[name] = ev.eval(expr, frame)
+            else:
+                for option in options(ev.eval(expr, frame)):
+                    if isinstance(option, Map):
+                        overrides.update({k: e.value for k, e in option.entries.items()})
+        for name, (owner, default) in fields.items():
+            if name not in overrides and default is not None:
+                overrides[name] = field_default(ev, owner, default, level)
+        return replace(instance, overrides={k: v for k, v in overrides.items() if not _written_later(ev, cls, k)}, init=_kept(ev, cls, overrides, level))
+    return instance
+
+
+def _written_later(ev: Evaluator, cls: Class, name: str) -> bool:
+    """Whether a method (or code outside) changes a field after construction."""
+    return any(name in m.stores for c in ev.program.mro(cls) for m in c.methods.values())
+
+
+def _kept(ev: Evaluator, cls: Class, values: dict[str, Value], level: int) -> Frame | None:
+    """A frame that remembers the constructor's field values, for fields that methods change later."""
+    body = cls.body
+    if body is None:
+        return None
+    frame = ev.new_frame(body, level)
+    frame.arguments = dict(values)
+    return frame
+
+
+def field_default(ev: Evaluator, owner: Class, default: ast.expr, level: int) -> Value:
+    """The default of a dataclass or pydantic field, with its ``default_factory`` run at ``level``."""
+    if isinstance(default, ast.Call):
+        for keyword in default.keywords:
+            if keyword.arg in ("default_factory", "factory"):
+                call = ast.Call(keyword.value, [], [])
+                ast.copy_location(call, keyword.value)
+                return ev.ast_value(call, owner.module, level)
+            if keyword.arg == "default":
+                return ev.ast_value(keyword.value, owner.module)
+        name = containers_name(default.func)
+        if name in ("Field", "field", "Column", "mapped_column", "ib", "attrib"):
+            if default.args and not (isinstance(default.args[0], ast.Constant) and default.args[0].value is ...):
+                return ev.ast_value(default.args[0], owner.module)
+            return Hole(name or "field", owner.module.span(_at(default)))
+    return ev.ast_value(default, owner.module)
+
+
+# -- attributes ----------------------------------------------------------------------------------------------------
+
+
+def class_attribute(ev: Evaluator, base: Type, name: str, span: Span) -> Value:
+    """``Class.name``."""
+    cls = base.cls
+    method = ev.program.method(cls, name)
+    if method is not None:
+        if "classmethod" in method.decorator_names:
+            return Routine(method, None, base)
+        return Routine(method, None, None)
+    for c in ev.program.mro(cls):
+        if name in c.fields and c.fields[name][1] is not None:
+            value = c.fields[name][1]
+            assert value is not None
+            inner = ev.ast_value(value, c.module)
+            if any(f.endswith("Enum") for f in ev.program.foreign_bases(cls)):
+                return Instance(cls, span, None, IMPORT, {"value": inner, "name": text(name, span)})
+            return inner
+    return Hole(f"{cls.name}.{name}", span)
+
+
+def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame) -> Value:
+    """``instance.name``: overrides, methods and properties, then the state that code writes."""
+    if name in base.overrides:
+        return base.overrides[name]
+    program = ev.program
+    if name == "__class__":
+        return Type(base.cls)
+    methods = program.overrides(base.cls, name) if not base.exact else []
+    if not methods:
+        own = program.method(base.cls, name)
+        methods = [own] if own is not None else []
+    if methods:
+        return join(_method(ev, base, m, span) for m in methods)
+    key = (base.cls, id(base.init), name, base.exact, base.level)
+    cached = ev.attribute_cache.get(key)
+    if cached is not None:
+        return cached
+    if ("state", *key) in ev.attributes_active:
+        return Hole(f"self.{name}", span)
+    ev.attributes_active.add(("state", *key))
+    try:
+        value = state(ev, base, name, span)
+    finally:
+        ev.attributes_active.discard(("state", *key))
+    ev.attribute_cache[key] = value
+    return value
+
+
+def _method(ev: Evaluator, base: Instance, method: Function, span: Span) -> Value:
+    names = method.decorator_names
+    if names & {"property", "cached_property", "computed_field"}:
+        level = SESSION if "cached_property" in names and base.level >= SESSION else CALL if base.level >= SESSION else base.level
+        frame = ev.new_frame(method, level, this=base, depth=len(ev.running))
+        if ev.running.count(method) >= 2:
+            return Hole(method.name, span)
+        result = ev.result(frame, method, span)
+        step = Step(span, f"read from the property {method.name}")
+        return result.change(lambda o: o.via(step))
+    if "staticmethod" in names:
+        return Routine(method, None, None)
+    return Routine(method, None, base)
+
+
+def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:
+    """What an attribute may hold when a request is sent: its first value, and what methods and others make of it."""
+    before = _initial(ev, base, name, span)
+    steps = list(_steps(ev, base, name))
+    result: Value = before if before is not None else Const(None, span)
+    if before is None and not steps:
+        return Hole(f"self.{name}", span)
+    for function, expr, self_name in steps[:MAX_WRITERS]:
+        result = _apply_step(ev, base, name, result, function, expr, self_name)
+    result = _one_history(result)
+    if result.origins():
+        step = Step(span, f"kept in {base.cls.name}.{name}")
+        result = result.change(lambda o: o.via(step))
+    return result
+
+
+def _initial(ev: Evaluator, base: Instance, name: str, span: Span) -> Value | None:
+    program = ev.program
+    if base.init is not None and base.init.function is base.cls.body:
+        given = base.init.arguments.get(name)
+        if isinstance(given, Value):
+            return given
+    frame = base.init
+    for c in program.mro(base.cls):
+        for special in ("__init__", "__post_init__", "model_post_init", "__new__"):
+            init = c.methods.get(special)
+            if init is None or name not in init.stores:
+                continue
+            summary = ev.summary(init)
+            if not init.parameters:
+                continue
+            expr = summary.exit.get(f"{init.parameters[0].name}.{name}")
+            if expr is None:
+                continue
+            target = frame if frame is not None and frame.function is init else _base_init(ev, base, init)
+            return ev.eval(expr, target)
+    for c in program.mro(base.cls):
+        if name in c.fields:
+            annotation, value = c.fields[name]
+            if value is not None:
+                return field_default(ev, c, value, base.level if is_record(ev, c) else IMPORT)
+            declared = declared_value(ev, annotation, c.module, span)
+            if declared is not None:
+                return declared
+            if is_record(ev, base.cls):
+                return Hole(name, span, root=True)
+    return None
+
+
+def _base_init(ev: Evaluator, base: Instance, init: Function) -> Frame:
+    """The activation of a base class's constructor, through the ``super().__init__`` call where it can be seen."""
+    level = base.level if base.level < CALL else SESSION if base.init is None else base.level
+    outer = base.init
+    if outer is not None and outer.function is not init:
+        for call in ev.summary(outer.function).calls:
+            func = call.func
+            if isinstance(func, Attr) and func.name == "__init__" and isinstance(func.base, Call):
+                target = ev.activation(Routine(init, None, base), call, outer)
+                if target is not None:
+                    return target
+    generic = ev.generic(init, base.cls)
+    frame = ev.new_frame(init, level, this=base)
+    frame.arguments = {k: v for k, v in generic.arguments.items() if k != init.parameters[0].name}
+    return frame
+
+
+def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[tuple[Function, Expr, str]]:
+    """The methods (and functions outside) that write the attribute, with what they leave in it."""
+    program = ev.program
+    classes = list(program.mro(base.cls))
+    if not base.exact:
+        classes += program.subclasses(base.cls)
+    for c in classes:
+        for method in c.methods.values():
+            if method.name in ("__init__", "__post_init__", "__new__", "model_post_init") or name not in method.stores:
+                continue
+            if not method.parameters or "staticmethod" in method.decorator_names:
+                continue
+            path = method.parameters[0].name
+            expr = ev.summary(method).exit.get(f"{path}.{name}")
+            if expr is not None:
+                yield method, expr, path
+    owners = {m for c in classes for m in c.methods.values()}
+    seen = 0
+    for module in list(program.modules):
+        for function in module.attribute_stores.get(name, ()):
+            if function in owners or seen > MAX_WRITERS:
+                continue
+            seen += 1
+            for write in ev.summary(function).writes:
+                if write.name == name and _is_instance_of(ev, write.base, function, base.cls):
+                    yield function, write.value, ""
+
+
+def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -> bool:
+    if ev.joining > 2:
+        return False
+    ev.joining += 1
+    try:
+        value = ev.eval(node, ev.generic(function))
+    finally:
+        ev.joining -= 1
+    return any(
+        isinstance(o, Instance) and (o.cls is cls or cls in ev.program.mro(o.cls) or o.cls in ev.program.mro(cls))
+        for o in options(value)
+    )
+
+
+def _apply_step(
+    ev: Evaluator, base: Instance, name: str, before: Value, function: Function, expr: Expr, self_name: str
+) -> Value:
+    level = writer_level(ev, function) if base.level >= SESSION else base.level
+    if not self_name:
+        frame = ev.generic(function)
+        return join((before, ev.eval(expr, frame)))
+    root = (base.cls, name)
+    key = ("step", function, name, base.cls)
+    if key in ev.attributes_active:
+        return before
+    ev.attributes_active.add(key)
+    try:
+        marker = loops.base_marker(before, root)
+        this = replace(base, overrides={**base.overrides, name: marker})
+        frame = ev.new_frame(function, level, this=this, depth=len(ev.running))
+        value = ev.eval(expr, frame)
+    finally:
+        ev.attributes_active.discard(key)
+    return loops.grown(ev, before, value, root, function.module.span(expr.at), level, history=True)
+
+
+def writer_level(ev: Evaluator, function: Function) -> int:
+    """How often a method that writes state runs: once a session when only set-up code calls it."""
+    known = ev.writer_levels.get(function)
+    if known is not None:
+        return known
+    ev.writer_levels[function] = CALL
+    level = CALL
+    if function.name in SETUP or function.name.startswith(("load_", "init_", "_init", "setup_", "_setup", "reset_", "clear_", "_load")):
+        level = SESSION
+    else:
+        found = [f for f, _ in ev.program.calls_named(function.name) if f is not function]
+        if found and all(f.owner is not None and f.owner is function.owner and writer_level(ev, f) == SESSION for f in found):
+            level = SESSION
+    ev.writer_levels[function] = level
+    return level
+
+
+def _one_history(value: Value) -> Value:
+    """Several writers of one list make one history."""
+    if not isinstance(value, Seq):
+        return value
+    kept = [i for i in value.items if isinstance(i, History)]
+    if len(kept) < 2:
+        return value
+    values = join(k.value for k in kept if not isinstance(k.value, Const))
+    merged = replace(kept[0], value=values, edits=tuple(dict.fromkeys(e for k in kept for e in k.edits)))
+    items: list[Item] = []
+    for item in value.items:
+        if item is kept[0]:
+            items.append(merged)
+        elif item not in kept:
+            items.append(item)
+    return replace(value, items=tuple(items))
+
+
+def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Frame) -> Value:
+    """A module-level name: its value after import, and what functions make of it later."""
+    before = ev.eval(expr, frame)
+    if isinstance(before, (Routine, Type)) or (isinstance(before, External) and not before.instance):
+        return before
+    key = ("global", module, name)
+    cached = ev.attribute_cache.get(key)
+    if cached is not None:
+        return cached
+    if key in ev.attributes_active:
+        return before
+    writers = [f for f in module.functions if name in f.stores and f.parameter(name) is None]
+    if not writers:
+        return before
+    ev.attributes_active.add(key)
+    result = before
+    try:
+        for function in writers[:MAX_WRITERS]:
+            step = ev.summary(function).exit.get(name)
+            if step is None:
+                continue
+            marker = loops.base_marker(before, key)
+            ev.global_overrides[(module, name)] = marker
+            try:
+                target = ev.new_frame(function, writer_level(ev, function), depth=len(ev.running))
+                value = ev.eval(step, target)
+            finally:
+                del ev.global_overrides[(module, name)]
+            level = writer_level(ev, function)
+            result = loops.grown(ev, result, value, key, function.module.span(step.at), level, history=True)
+    finally:
+        ev.attributes_active.discard(key)
+    result = _one_history(result)
+    ev.attribute_cache[key] = result
+    return result
+
+
+# -- calls that change what they are handed -------------------------------------------------------------------------
+
+
+def after(ev: Evaluator, node: After, frame: Frame) -> Value:
+    """What a call leaves in one of its arguments, or in an attribute of its receiver."""
+    before = ev.eval(node.before, frame)
+    if isinstance(before, (Text, Const, Routine, Type, External)) and node.argument != "self":
+        return before
+    func = ev.eval(node.call.func, frame)
+    results: list[Value] = []
+    for option in options(func):
+        if isinstance(option, Routine):
+            results.append(_after_routine(ev, option, node, before, frame))
+    return join(results) if results else before
+
+
+def _after_routine(ev: Evaluator, routine: Routine, node: After, before: Value, frame: Frame) -> Value:
+    function = routine.function
+    if function.module.body is function or len(ev.running) > 10 or function in ev.running:
+        return before
+    summary = ev.summary(function)
+    parameters = list(function.parameters)
+    bound = function.is_method and routine.this is not None
+    if node.argument == "self":
+        if not bound or "." in node.path:
+            return before
+        expr = summary.exit.get(f"{parameters[0].name}.{node.path}")
+        if expr is None:
+            return before
+        target = ev.activation(routine, node.call, frame)
+        if target is None:
+            return before
+        this = routine.this
+        if isinstance(this, Instance):
+            target.this = replace(this, overrides={**this.overrides, node.path: before})
+            target.arguments[parameters[0].name] = target.this
+        return _run(ev, function, expr, target)
+    if bound:
+        parameters = parameters[1:]
+    name: str | None
+    if isinstance(node.argument, int):
+        name = parameters[node.argument].name if node.argument < len(parameters) else None
+    else:
+        name = node.argument
+    if name is None:
+        return before
+    expr = summary.exit.get(name)
+    fields = {k[len(name) + 1 :]: e for k, e in summary.exit.items() if k.startswith(name + ".") and k.count(".") == 1}
+    if expr is None and not fields:
+        return before
+    target = ev.activation(routine, node.call, frame)
+    if target is None:
+        return before
+    target.arguments[name] = before
+    result = _run(ev, function, expr, target) if expr is not None else before
+    if fields and isinstance(result, Instance) and len(fields) <= 6:
+        result = replace(result, overrides={**result.overrides, **{k: _run(ev, function, e, target) for k, e in fields.items()}})
+    return result
+
+
+def _run(ev: Evaluator, function: Function, expr: Expr, target: Frame) -> Value:
+    ev.running.append(function)
+    try:
+        return ev.eval(expr, target)
+    finally:
+        ev.running.pop()
+
+
+# -- receivers of unknown type --------------------------------------------------------------------------------------
+
+
+def by_name(ev: Evaluator, node: Call, frame: Frame) -> list[Function]:
+    """The methods that a call on a receiver of unknown class may mean: one family with a fitting signature."""
+    func = node.func
+    if not isinstance(func, Attr) or func.name in COMMON or func.name.startswith("__"):
+        return []
+    known = ev.by_name_cache.get(func.name)
+    if known is None:
+        found = [f for f in ev.program.methods_named(func.name) if "property" not in f.decorator_names]
+        families = {id(ev.program.root_class(f)) for f in found}
+        known = found if len(families) == 1 else []
+        ev.by_name_cache[func.name] = known
+    fitting = [f for f in known if fits(f, node)]
+    concrete = [f for f in fitting if not is_abstract(f)]
+    return (concrete or fitting)[:MAX_FAMILY]
+
+
+def fits(function: Function, node: Call) -> bool:
+    """Whether a call could be a call of this function, by the number and names of its arguments."""
+    kinds = {p.kind for p in function.parameters}
+    names = {p.name for p in function.parameters}
+    positional = sum(1 for p in function.parameters if p.kind == "positional")
+    if function.is_method:
+        positional -= 1
+    given = [a for a in node.args if not isinstance(a, Star)]
+    if "args" not in kinds and len(given) > positional:
+        return False
+    return "kwargs" in kinds or all(k is None or k in names for k, _ in node.keywords)
+
+
+def _at(node: ast.AST):  # type: ignore[no-untyped-def]
+    from promptlint.link.evaluate import _at as place
+
+    return place(node)

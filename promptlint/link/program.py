@@ -1,0 +1,281 @@
+"""The program as the linker sees it: modules parsed on demand, classes with their families, callers by name."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+from promptlint.expression import Attr, Call, Definition, Free, Global, Import, Summary
+from promptlint.index import Class, Function, Module, dotted, terminal
+from promptlint.knowledge import Knowledge
+from promptlint.project import Project, SourceRef
+from promptlint.source import Broken, Unreadable
+from promptlint.summarise import summarise
+
+MAX_FAMILY = 8
+"""Methods of one name that a receiver of unknown class may mean."""
+
+BUILTINS = frozenset(dir(builtins))
+
+
+class Program:
+    """Everything that linking asks of the project; answers are kept, and depend on nothing but the files."""
+
+    def __init__(self, project: Project, knowledge: Knowledge) -> None:
+        self.project = project
+        self.knowledge = knowledge
+        self.broken: dict[str, Broken] = {}
+        self.unreadable: dict[str, Unreadable] = {}
+        self._modules: dict[SourceRef, Module | None] = {}
+        self._refs: dict[Module, SourceRef] = {}
+        self._summaries: dict[Function, Summary] = {}
+        self._bases: dict[Class, tuple[Class, ...]] = {}
+        self._foreign_bases: dict[Class, tuple[str, ...]] = {}
+        self._subclasses: dict[Class, tuple[Class, ...]] = {}
+        self._methods: dict[str, tuple[Function, ...]] = {}
+        self._imports: dict[tuple[SourceRef, str], tuple[SourceRef, str] | None] = {}
+
+    # -- files --------------------------------------------------------------------------------------------------
+
+    def parse(self, ref: SourceRef) -> Module | None:
+        """The index of a file, or ``None`` when it cannot be read or parsed (noted in ``broken`` or ``unreadable``)."""
+        if ref in self._modules:
+            return self._modules[ref]
+        module: Module | None = None
+        source = ref.source
+        if isinstance(source, Unreadable):
+            self.unreadable[ref.path] = source
+        else:
+            tree = source.tree
+            if isinstance(tree, Broken):
+                self.broken[ref.path] = tree
+            else:
+                module = Module(source, ref.module, ref.is_package, tree)
+                self._refs[module] = ref
+        self._modules[ref] = module
+        return module
+
+    def ref(self, module: Module) -> SourceRef:
+        return self._refs[module]
+
+    @property
+    def modules(self) -> Iterator[Module]:
+        """What has been parsed so far, in the order of the project's files."""
+        return (m for ref in self.project.files if (m := self._modules.get(ref)) is not None)
+
+    def mentioning(self, name: str) -> Iterator[Module]:
+        """Parsed files in which an identifier occurs (tests left out)."""
+        for ref in self.project.mentions(name):
+            if not ref.is_test:
+                module = self.parse(ref)
+                if module is not None:
+                    yield module
+
+    def find_module(self, name: str, near: Module) -> Module | None:
+        ref = self.project.module(name, self.ref(near))
+        return self.parse(ref) if ref is not None else None
+
+    def resolve(self, name: str, near: Module) -> tuple[Module, str] | None:
+        """The project module that a dotted import means, and the attribute path left over."""
+        ref = self.ref(near)
+        key = (ref, name)
+        if key not in self._imports:
+            self._imports[key] = self.project.resolve_import(ref, name)
+        found = self._imports[key]
+        if found is None:
+            return None
+        module = self.parse(found[0])
+        return (module, found[1]) if module is not None else None
+
+    def summary(self, function: Function) -> Summary:
+        known = self._summaries.get(function)
+        if known is None:
+            ref = self.ref(function.module)
+            package = self.project.relative(ref, 1, None) or ""
+            try:
+                known = summarise(function, package)
+            except RecursionError:
+                known = Summary()
+            self._summaries[function] = known
+        return known
+
+    # -- classes ------------------------------------------------------------------------------------------------
+
+    def class_named(self, node: ast.expr, module: Module, depth: int = 0) -> Class | None:
+        """The project class that a name, string annotation or ``X | None`` refers to."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                return self.class_named(ast.parse(node.value, mode="eval").body, module, depth)
+            except SyntaxError:
+                return None
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            return self.class_named(node.left, module, depth) or self.class_named(node.right, module, depth)
+        if isinstance(node, ast.Subscript):
+            outer = terminal(node.value)
+            if outer in ("Optional", "Annotated", "Type", "type", "Union", "ClassVar", "Final"):
+                inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+                return next((c for i in inner if (c := self.class_named(i, module, depth)) is not None), None)
+            return self.class_named(node.value, module, depth)
+        name = dotted(node)
+        return self.class_of(name, module, depth) if name else None
+
+    def class_of(self, name: str, module: Module, depth: int = 0) -> Class | None:
+        """The project class that a dotted name means at the top level of ``module``."""
+        if depth > 8:
+            return None
+        if name in module.classes:
+            return module.classes[name]
+        head, _, rest = name.partition(".")
+        target = self.imported(head, module)
+        if target is None:
+            return None
+        full = f"{target}.{rest}" if rest else target
+        found = self.resolve(full, module)
+        if found is None or not found[1]:
+            return None
+        return self.class_of(found[1], found[0], depth + 1)
+
+    def imported(self, name: str, module: Module) -> str | None:
+        """The absolute dotted name that ``name`` was imported as in ``module``."""
+        value = self.summary(module.body).names.get(name)
+        return value.dotted if isinstance(value, Import) else None
+
+    def qualified(self, node: ast.expr, module: Module) -> str | None:
+        """A dotted expression with its first name replaced by what it was imported as."""
+        name = dotted(node)
+        if name is None:
+            return None
+        head, _, rest = name.partition(".")
+        target = self.imported(head, module) or head
+        return f"{target}.{rest}" if rest else target
+
+    def bases(self, cls: Class) -> tuple[Class, ...]:
+        """Direct base classes that the project defines."""
+        if cls not in self._bases:
+            self._bases[cls] = ()
+            found = [self.class_named(b, cls.module) for b in cls.bases]
+            self._bases[cls] = tuple(c for c in found if c is not None and c is not cls)
+            self._foreign_bases[cls] = tuple(
+                q
+                for b, c in zip(cls.bases, found, strict=True)
+                if c is None and (q := self.qualified(b.value if isinstance(b, ast.Subscript) else b, cls.module))
+            )
+        return self._bases[cls]
+
+    def foreign_bases(self, cls: Class) -> frozenset[str]:
+        """Qualified names of all base classes that lie outside the project, also of the bases."""
+        names: set[str] = set()
+        for c in self.mro(cls):
+            self.bases(c)
+            names.update(self._foreign_bases.get(c, ()))
+        return frozenset(names)
+
+    def mro(self, cls: Class) -> tuple[Class, ...]:
+        """The class and its project bases, nearest first (depth first, each once)."""
+        order: list[Class] = []
+        stack = [cls]
+        while stack and len(order) < 40:
+            current = stack.pop(0)
+            if current not in order:
+                order.append(current)
+                stack = [*self.bases(current), *stack]
+        return tuple(order)
+
+    def subclasses(self, cls: Class) -> tuple[Class, ...]:
+        """All classes of the project that derive from ``cls``, found by its name."""
+        if cls not in self._subclasses:
+            self._subclasses[cls] = ()
+            found: list[Class] = []
+            for module in self.mentioning(cls.name):
+                for other in module.classes.values():
+                    if other is not cls and other not in found and cls in self.mro(other):
+                        found.append(other)
+            self._subclasses[cls] = tuple(found)
+        return self._subclasses[cls]
+
+    def method(self, cls: Class, name: str) -> Function | None:
+        """The method that an instance of exactly ``cls`` has."""
+        return next((m for c in self.mro(cls) if (m := c.methods.get(name)) is not None), None)
+
+    def overrides(self, cls: Class, name: str) -> list[Function]:
+        """What a call of ``name`` on an instance of ``cls`` or of a subclass may run, at most ``MAX_FAMILY``."""
+        found: list[Function] = []
+        own = self.method(cls, name)
+        if own is not None:
+            found.append(own)
+        for sub in self.subclasses(cls):
+            other = sub.methods.get(name)
+            if other is not None and other not in found:
+                found.append(other)
+        concrete = [f for f in found if not is_abstract(f)]
+        return (concrete or found)[:MAX_FAMILY]
+
+    def methods_named(self, name: str) -> tuple[Function, ...]:
+        """Every method of this name in the project."""
+        if name not in self._methods:
+            self._methods[name] = tuple(
+                f
+                for module in self.mentioning(name)
+                for f in module.functions
+                if f.name == name and f.owner is not None
+            )
+        return self._methods[name]
+
+    def root_class(self, function: Function) -> Class | None:
+        """The topmost class that declares the method, which names its family."""
+        if function.owner is None:
+            return None
+        return next((c for c in reversed(self.mro(function.owner)) if function.name in c.methods), function.owner)
+
+    # -- calls --------------------------------------------------------------------------------------------------
+
+    def calls_named(self, name: str) -> Iterator[tuple[Function, Call]]:
+        """Every call of something whose last name is ``name``, with the function it stands in."""
+        for module in self.mentioning(name):
+            for function in module.called.get(name, ()):
+                for call in self.summary(function).calls:
+                    if called_name(call) == name:
+                        yield function, call
+
+    def handed_over(self, name: str) -> Iterator[tuple[Function, Call]]:
+        """Every call that gets something called ``name`` as an argument."""
+        for module in self.mentioning(name):
+            for function in module.called.get("&" + name, ()):
+                for call in self.summary(function).calls:
+                    if any(reference_name(a) == name for a in (*call.args, *(v for _, v in call.keywords))):
+                        yield function, call
+
+
+def called_name(call: Call) -> str | None:
+    return reference_name(call.func)
+
+
+def reference_name(value: object) -> str | None:
+    """The last name of an expression that refers to something by name."""
+    if isinstance(value, (Attr, Global, Free)):
+        return value.name
+    if isinstance(value, Import):
+        return value.dotted.rpartition(".")[2]
+    if isinstance(value, Definition):
+        return getattr(value.node, "name", None)
+    return None
+
+
+def is_abstract(function: Function) -> bool:
+    """A body that only declares: ``...``, ``pass``, a docstring, or ``raise NotImplementedError``."""
+    if function.decorator_names & {"abstractmethod", "abstractproperty"}:
+        return True
+    body = function.node.body
+    if not isinstance(body, list):
+        return False
+    statements = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    if not statements:
+        return True
+    if len(statements) > 1:
+        return False
+    last = statements[0]
+    if isinstance(last, ast.Raise) and last.exc is not None:
+        exc = last.exc.func if isinstance(last.exc, ast.Call) else last.exc
+        return terminal(exc) == "NotImplementedError"
+    return isinstance(last, ast.Pass)

@@ -1,0 +1,203 @@
+"""Which calls send a request: by the qualified name of what is called, or by its shape when that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from promptlint.expression import Attr, Call, Expr, Free, Global, Import, Star
+from promptlint.index import Function, Module
+from promptlint.knowledge import Knowledge, SinkRow
+from promptlint.link.values import External, Hole, Instance, Routine, Value, options
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator
+
+STRUCTURAL = SinkRow(
+    id="structural",
+    provider="unknown",
+    types=(),
+    call="",
+    parts={"model": "model", "messages": "messages", "system": "system", "system_prompt": "system", "tools": "tools", "instructions": "system"},
+    nested={},
+    positional=(),
+    requires=(),
+    distinctive=False,
+    confidence="medium",
+    stateful=False,
+    because="a call that leaves the project with messages",
+)
+"""A call of an unknown library with ``messages`` and ``model``, ``system`` or ``tools``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sink:
+    """A call in the code that sends a request."""
+
+    function: Function
+    call: Call
+    row: SinkRow
+    receiver: Value | None = None
+
+
+@lru_cache(maxsize=4)
+def _names(knowledge: _Key) -> dict[str, SinkRow]:
+    table: dict[str, SinkRow] = {}
+    for row in knowledge.rows.sinks:
+        for name in [f"{t}.{row.call}" for t in row.types] if row.types else [row.call]:
+            table.setdefault(name, row)
+    return table
+
+
+class _Key:
+    """A knowledge base as a key by identity."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: Knowledge) -> None:
+        self.rows = rows
+
+    def __hash__(self) -> int:
+        return id(self.rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and other.rows is self.rows
+
+
+def row_for_name(knowledge: Knowledge, name: str) -> SinkRow | None:
+    """The row of a qualified call."""
+    return _names(_Key(knowledge)).get(name)
+
+
+def chain(node: Expr) -> list[str]:
+    """The attribute names of an expression, the last one first."""
+    names: list[str] = []
+    while isinstance(node, Attr):
+        names.append(node.name)
+        node = node.base
+    if isinstance(node, (Global, Free)):
+        names.append(node.name)
+    elif isinstance(node, Import):
+        names.extend(reversed(node.dotted.split(".")))
+    return names
+
+
+def row_for_reference(knowledge: Knowledge, node: Expr) -> SinkRow | None:
+    """The row whose distinctive suffix an attribute has (``client.chat.completions.create``)."""
+    names = chain(node)
+    if not names:
+        return None
+    for row in knowledge.sinks_by_suffix.get(names[0], ()):
+        wanted = row.call.split(".")[::-1]
+        if row.distinctive and len(wanted) > 1 and names[: len(wanted)] == wanted and len(names) > len(wanted):
+            return row
+    return None
+
+
+def row_for_shape(knowledge: Knowledge, node: Call) -> SinkRow | None:
+    """The row that a call on a receiver of unknown class matches: its suffix, and an argument that tells."""
+    names = chain(node.func)
+    if len(names) < 1:
+        return None
+    given = {k for k, _ in node.keywords}
+    for row in knowledge.sinks_by_suffix.get(names[0], ()):
+        if not row.distinctive or row.parts.get("json") == "body" or row.parts.get("url"):
+            continue
+        wanted = row.call.split(".")[::-1]
+        if names[: len(wanted)] != wanted:
+            continue
+        if not row.requires or None in given or given & set(row.requires) or (len(node.args) and row.positional and set(row.positional[: len(node.args)]) & set(row.requires)):
+            return row
+    return None
+
+
+def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
+    """The sinks among the calls of one function."""
+    summary = ev.summary(function)
+    frame = ev.generic(function)
+    for call in summary.calls:
+        sink = _classify(ev, function, call)
+        if sink is not None:
+            yield sink
+            continue
+        for position, argument in enumerate(call.args):
+            if isinstance(argument, Attr):
+                row = row_for_reference(ev.knowledge, argument)
+                if row is not None:
+                    rest = call.args[position + 1 :]
+                    handed = Call(call.at, argument, rest, call.keywords, call.loops, call.guards)
+                    ev.keep(handed)
+                    yield Sink(function, handed, row, ev.eval(argument.base, frame))
+                    break
+
+
+def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
+    knowledge = ev.knowledge
+    last = chain(call.func)[:1]
+    if not last:
+        return None
+    keywords = {k for k, _ in call.keywords}
+    if last[0] not in knowledge.sink_suffixes:
+        if "messages" in keywords and keywords & {"model", "system", "tools", "system_prompt"}:
+            return _structural(ev, function, call)
+        return None
+    frame = ev.generic(function)
+    value = ev.eval(call.func, frame)
+    receiver = ev.eval(call.func.base, frame) if isinstance(call.func, Attr) else None
+    unknown = False
+    for option in options(value):
+        if isinstance(option, External):
+            row = row_for_name(knowledge, option.name)
+            if row is not None:
+                return Sink(function, call, row, receiver)
+            unknown = unknown or option.instance or option.this is not None
+        elif isinstance(option, Hole):
+            unknown = True
+        elif isinstance(option, Routine):
+            return None
+    shaped = row_for_shape(knowledge, call)
+    if shaped is not None and (unknown or _foreign_is_plausible(value)):
+        return Sink(function, call, shaped, receiver)
+    if "messages" in keywords and keywords & {"model", "system", "tools", "system_prompt"}:
+        return _structural(ev, function, call)
+    return None
+
+
+def _foreign_is_plausible(value: Value) -> bool:
+    return not any(isinstance(o, (Routine, Instance)) for o in options(value))
+
+
+def _structural(ev: Evaluator, function: Function, call: Call) -> Sink | None:
+    """A call that leaves the project with messages and what goes with them."""
+    value = ev.eval(call.func, ev.generic(function))
+    for option in options(value):
+        if isinstance(option, External) and not option.name.startswith("builtins.") and "count_tokens" not in option.name:
+            return Sink(function, call, STRUCTURAL)
+    return None
+
+
+def candidates(ev: Evaluator, module: Module) -> Iterator[Function]:
+    """The functions of a file that may hold a sink, by the names they call or hand over."""
+    seen: set[int] = set()
+    names = ev.knowledge.sink_suffixes
+    for name, functions in module.called.items():
+        if name.lstrip("&") in names or name == "&messages":
+            for function in functions:
+                if id(function) not in seen:
+                    seen.add(id(function))
+                    yield function
+    for function in module.functions:
+        if id(function) not in seen and _mentions_messages(module, function):
+            seen.add(id(function))
+            yield function
+
+
+def _mentions_messages(module: Module, function: Function) -> bool:
+    return function in module.keyword_messages
+
+
+def spread(node: Call) -> bool:
+    """Whether a call passes ``*args`` or ``**kwargs``."""
+    return any(isinstance(a, Star) for a in node.args) or any(k is None for k, _ in node.keywords)

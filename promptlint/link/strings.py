@@ -1,0 +1,304 @@
+"""Transfer functions of text: every operation keeps the order of the pieces."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptlint.link.values import (
+    Choice,
+    Const,
+    External,
+    FilePath,
+    Hole,
+    Instance,
+    Item,
+    Map,
+    Many,
+    One,
+    Origin,
+    Origins,
+    Piece,
+    Rest,
+    Routine,
+    Sent,
+    Seq,
+    Text,
+    Value,
+    join,
+    text,
+    union,
+)
+from promptlint.span import Span, Step
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator, Frame
+
+DAY, HOUR, MINUTE, SECOND, MICROSECOND = 86400.0, 3600.0, 60.0, 1.0, 1e-6
+MONTH, YEAR = 30 * DAY, 365 * DAY
+_DIRECTIVES = {
+    MICROSECOND: "fN",
+    SECOND: "SsTcXr+",
+    MINUTE: "MR",
+    HOUR: "HIklhp",
+    DAY: "djaAxDFuwe",
+    MONTH: "mbBhUWV",
+    YEAR: "YyCG",
+}
+_FORMATTER = string.Formatter()
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+
+
+def strftime_grain(spec: str) -> float | None:
+    """The granularity in seconds of a strftime format; ``None`` when it prints no time at all (only a zone, say)."""
+    found = set(re.findall(r"%[-#_0^]?([A-Za-z+])", spec))
+    return next((grain for grain, letters in _DIRECTIVES.items() if found & set(letters)), None)
+
+
+def coarsened(value: Value, grain: float | None, step: Step | None = None) -> Value:
+    """A clock's value after an operation that keeps only ``grain`` (``None``: nothing of the time is left)."""
+
+    def change(origin: Origin) -> Origin:
+        if origin.kind != "time" or origin.grain is None or grain is None:
+            return origin
+        changed = replace(origin, grain=max(origin.grain, grain))
+        return changed.via(step) if step is not None else changed
+
+    if grain is None:
+        return without_time(value)
+    return value.change(change)
+
+
+def without_time(value: Value) -> Value:
+    """The value with clocks taken out of what it depends on."""
+    if isinstance(value, Hole):
+        return replace(value, deps=tuple(o for o in value.deps if o.kind != "time"))
+    if isinstance(value, Text):
+        return Text(tuple(replace(p, deps=tuple(o for o in p.deps if o.kind != "time")) for p in value.pieces))
+    return value
+
+
+def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
+    """``str(value)`` as pieces of text."""
+    if isinstance(value, Text):
+        return value.pieces
+    if isinstance(value, Const):
+        return (Piece(span, str(value.value)),)
+    if isinstance(value, Hole):
+        return (
+            Piece(span, None, value.deps, value.name, persistent=value.persistent, base=value.base, features=value.features),
+        )
+    if isinstance(value, Choice):
+        merged = join(Text(pieces(ev, o, span)) for o in value.options)
+        return merged.pieces if isinstance(merged, Text) else ()
+    if isinstance(value, Seq):
+        return tuple(_with_order(p, value.order) for i in value.items for p in _element_pieces(ev, i, span))
+    if isinstance(value, Map):
+        inner = [p for e in value.entries.values() for p in pieces(ev, e.value, span)]
+        inner += [p for r in value.rest for p in pieces(ev, r, span)]
+        return tuple(_with_order(p, value.order) for p in inner)
+    if isinstance(value, Instance):
+        method = ev.program.method(value.cls, "__str__") or ev.program.method(value.cls, "__repr__")
+        if method is not None:
+            target = ev.generic(method, value.cls)
+            bound = type(target)(method, value.level, {}, value, None, (), target.depth)
+            return pieces(ev, ev.result(bound, method, span), span)
+        return (Piece(span, None, (), value.cls.name),)
+    if isinstance(value, External):
+        return (Piece(span, None, value.origins(), value.name.rpartition(".")[2], persistent=not value.instance),)
+    if isinstance(value, FilePath):
+        return (Piece(span, None, (), "path", persistent=True),)
+    if isinstance(value, (Routine, Sent)):
+        return (Piece(span, None, value.origins(), "value"),)
+    return (Piece(span, None, value.origins(), "value"),)
+
+
+def _element_pieces(ev: Evaluator, item: Item, span: Span) -> tuple[Piece, ...]:
+    inner = pieces(ev, item.value, span)
+    if isinstance(item, One):
+        return tuple(replace(p, optional=p.optional or item.optional) for p in inner)
+    return tuple(replace(p, repeats=True, optional=True) for p in inner)
+
+
+def _with_order(piece: Piece, order: Origins) -> Piece:
+    return replace(piece, deps=union(piece.deps, order)) if order else piece
+
+
+def formatted(ev: Evaluator, value: Value, spec: Value | None, conversion: str, span: Span) -> Text:
+    """``{value!conversion:spec}``."""
+    if spec is not None and isinstance(spec, Text) and spec.literal:
+        if "%" in spec.literal and spec.literal not in ("%",):
+            value = coarsened(value, strftime_grain(spec.literal))
+        if isinstance(value, Const) and not isinstance(value.value, bool):
+            try:
+                return text(format(value.value, spec.literal), span)
+            except (TypeError, ValueError):
+                pass
+    return Text(tuple(replace(p, span=span) if p.text is None else p for p in pieces(ev, value, span)))
+
+
+def concat(ev: Evaluator, left: Value, right: Value, span: Span) -> Text:
+    return Text((*pieces(ev, left, span), *pieces(ev, right, span)))
+
+
+def _map_literals(template: Text, how: Callable[[Piece], tuple[Piece, ...]]) -> Text:
+    return Text(tuple(q for p in template.pieces for q in (how(p) if p.text is not None else (p,))))
+
+
+def format_method(
+    ev: Evaluator,
+    template: Text,
+    args: tuple[Value, ...],
+    keywords: Mapping[str, Value],
+    rest: Origins,
+    span: Span,
+    frame: Frame,
+) -> Text:
+    """``template.format(*args, **keywords)``: the template decides the order."""
+    used = 0
+
+    def fill(piece: Piece) -> tuple[Piece, ...]:
+        nonlocal used
+        result: list[Piece] = []
+        try:
+            parsed = list(_FORMATTER.parse(piece.text or ""))
+        except ValueError:
+            return (piece,)
+        for literal, name, spec, conversion in parsed:
+            if literal:
+                result.append(replace(piece, text=literal))
+            if name is None:
+                continue
+            head = re.split(r"[.\[]", name, maxsplit=1)[0]
+            value: Value | None
+            if head == "":
+                value = args[used] if used < len(args) else None
+                used += 1
+            elif head.isdigit():
+                value = args[int(head)] if int(head) < len(args) else None
+            else:
+                value = keywords.get(head)
+            if value is None:
+                result.append(Piece(span, None, rest, head or "value", optional=piece.optional))
+                continue
+            if head != name and isinstance(value, (Instance, Map)):
+                for part in re.findall(r"\.(\w+)|\[(\w+)\]", name):
+                    value = ev.attribute(value, part[0] or part[1], span, frame, name)
+            filled = formatted(ev, value, text(spec, span) if spec else None, conversion or "", span)
+            result.extend(replace(p, optional=p.optional or piece.optional) for p in filled.pieces)
+        return tuple(result)
+
+    return _map_literals(template, fill)
+
+
+def percent(ev: Evaluator, template: Text, value: Value, span: Span) -> Text:
+    """``template % value``."""
+    values = (
+        [i.value for i in value.items] if isinstance(value, Seq) and value.kind == "tuple" and value.known else [value]
+    )
+    used = 0
+
+    def fill(piece: Piece) -> tuple[Piece, ...]:
+        nonlocal used
+        result: list[Piece] = []
+        at = 0
+        source = piece.text or ""
+        for match in re.finditer(r"%(?:\((\w+)\))?[-+ #0]*\d*(?:\.\d+)?([a-zA-Z%])", source):
+            if match.start() > at:
+                result.append(replace(piece, text=source[at : match.start()]))
+            at = match.end()
+            if match[2] == "%":
+                result.append(replace(piece, text="%"))
+                continue
+            if match[1] is not None:
+                entry = value.entries.get(match[1]) if isinstance(value, Map) else None
+                chosen: Value = entry.value if entry is not None else Hole(match[1], span, value.origins())
+            else:
+                chosen = values[min(used, len(values) - 1)] if values else Hole("value", span)
+                used += 1
+            result.extend(pieces(ev, chosen, span))
+        if at < len(source):
+            result.append(replace(piece, text=source[at:]))
+        return tuple(result)
+
+    return _map_literals(template, fill)
+
+
+def replaced(ev: Evaluator, template: Text, old: str, new: Value, span: Span) -> Text:
+    """``template.replace(old, new)`` for a known ``old``."""
+    inserted = pieces(ev, new, span)
+
+    def fill(piece: Piece) -> tuple[Piece, ...]:
+        parts = (piece.text or "").split(old)
+        result: list[Piece] = []
+        for number, part in enumerate(parts):
+            if number:
+                result.extend(replace(p, optional=p.optional or piece.optional) for p in inserted)
+            if part:
+                result.append(replace(piece, text=part))
+        return tuple(result)
+
+    if not any(p.text is not None and old in p.text for p in template.pieces) and new.origins():
+        # The placeholder stands in text that is not known (a file, a setting): it may be anywhere in it.
+        return Text(
+            tuple(replace(p, deps=union(p.deps, new.origins())) if p.text is None else p for p in template.pieces)
+        )
+    return _map_literals(template, fill)
+
+
+def substitute(ev: Evaluator, template: Text, keywords: Mapping[str, Value], rest: Origins, span: Span) -> Text:
+    """``string.Template(template).substitute(**keywords)``."""
+
+    def fill(piece: Piece) -> tuple[Piece, ...]:
+        result: list[Piece] = []
+        at = 0
+        source = piece.text or ""
+        for match in re.finditer(r"\$(?:\$|\{(\w+)\}|(\w+))", source):
+            if match.start() > at:
+                result.append(replace(piece, text=source[at : match.start()]))
+            at = match.end()
+            name = match[1] or match[2]
+            if name is None:
+                result.append(replace(piece, text="$"))
+            else:
+                value = keywords.get(name) or Hole(name, span, rest)
+                result.extend(pieces(ev, value, span))
+        if at < len(source):
+            result.append(replace(piece, text=source[at:]))
+        return tuple(result)
+
+    return _map_literals(template, fill)
+
+
+def joined(ev: Evaluator, separator: Value, sequence: Seq, span: Span) -> Text:
+    """``separator.join(sequence)``."""
+    between = pieces(ev, separator, span)
+    result: list[Piece] = []
+    for number, item in enumerate(sequence.items):
+        inner = tuple(_with_order(p, sequence.order) for p in _element_pieces(ev, item, item.span))
+        if number and inner:
+            certain = isinstance(item, One) and not item.optional
+            result.extend(replace(p, optional=p.optional or not certain) for p in between)
+        result.extend(inner)
+        if not isinstance(item, (One, Many)) and not isinstance(item, Rest):
+            continue
+    return Text(tuple(result))
+
+
+def mapped(template: Text, how: Callable[[str], str]) -> Text:
+    """A text whose known parts are changed by ``how`` (strip, lower, dedent ...)."""
+    if len(template.pieces) == 1 and template.pieces[0].text is not None:
+        piece = template.pieces[0]
+        return Text((replace(piece, text=how(piece.text or "")),))
+    return template
+
+
+def truncated(value: Text, length: int) -> Value:
+    """``str(clock)[:length]``: an ISO time cut short keeps only its coarser part."""
+    grain = next((g for limit, g in ((4, YEAR), (7, MONTH), (10, DAY), (13, HOUR), (16, MINUTE), (19, SECOND)) if length <= limit), None)
+    if grain is None or len(value.pieces) != 1:
+        return value
+    return coarsened(value, grain)

@@ -1,0 +1,513 @@
+"""Abstract values: what an expression may be when a request is sent, and where each part of it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from promptlint.request import Axis
+from promptlint.span import Span, Step
+
+if TYPE_CHECKING:
+    from promptlint.expression import Call, Guard
+    from promptlint.index import Class, Function, Module
+    from promptlint.link.evaluate import Frame
+
+IMPORT, SESSION, CALL = -2, -1, 0
+"""Evaluation levels: once per process, once per object, once per call of the entry; n > 0 counts enclosing send loops."""
+
+MAX_STEPS = 24
+P = TypeVar("P", "Piece", "Item")
+V = TypeVar("V", bound="Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A source that a value depends on; becomes a ``Cause`` when the request is built. ``level`` says how often it runs."""
+
+    kind: str
+    what: str
+    span: Span
+    level: int
+    axes: frozenset[Axis]
+    grain: float | None = None
+    steps: tuple[Step, ...] = ()
+    features: frozenset[str] = frozenset()
+    guard: str | None = None
+    because: str | None = None
+
+    @property
+    def key(self) -> tuple[str, Span, int, str | None]:
+        return (self.kind, self.span, self.level, self.guard)
+
+    def via(self, step: Step) -> Origin:
+        if len(self.steps) >= MAX_STEPS or (self.steps and self.steps[-1].span == step.span):
+            return self
+        return replace(self, steps=(*self.steps, step))
+
+
+Origins = tuple[Origin, ...]
+Change = Callable[[Origin], Origin]
+
+
+def union(*groups: Iterable[Origin]) -> Origins:
+    """All origins once, in order of appearance."""
+    seen: dict[tuple[str, Span, int, str | None], Origin] = {}
+    for group in groups:
+        for origin in group:
+            seen.setdefault(origin.key, origin)
+    return tuple(seen.values())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """Base of all values; compared by identity."""
+
+    def origins(self) -> Origins:
+        """Everything that this value, or anything in it, depends on."""
+        return ()
+
+    def change(self, how: Change) -> Value:
+        """The same value with every origin in it replaced by ``how(origin)``."""
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const(Value):
+    """A constant that is no text."""
+
+    value: object
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hole(Value):
+    """A value that is not known. ``name`` is how the code calls it."""
+
+    name: str
+    span: Span
+    deps: Origins = ()
+    type: str | None = None
+    """Qualified name of the external class it is an instance of."""
+    root: bool = False
+    """A parameter of code that nothing in the project calls."""
+    window: int | None = None
+    """It was loaded with a limit: at most so many rows."""
+    persistent: bool = False
+    base: object = None
+    """Marks the old value while one iteration of a loop or one method is looked at."""
+    features: frozenset[str] = frozenset()
+
+    def origins(self) -> Origins:
+        return self.deps
+
+    def change(self, how: Change) -> Value:
+        return replace(self, deps=tuple(how(o) for o in self.deps)) if self.deps else self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """A run of text in order: known to the letter, or a hole in it."""
+
+    span: Span
+    text: str | None = None
+    deps: Origins = ()
+    name: str = ""
+    optional: bool = False
+    repeats: bool = False
+    persistent: bool = False
+    base: object = None
+    source: Value | None = None
+    features: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text(Value):
+    pieces: tuple[Piece, ...]
+
+    def origins(self) -> Origins:
+        return union(*(p.deps for p in self.pieces))
+
+    def change(self, how: Change) -> Value:
+        if not any(p.deps for p in self.pieces):
+            return self
+        return Text(tuple(replace(p, deps=tuple(how(o) for o in p.deps)) if p.deps else p for p in self.pieces))
+
+    @property
+    def literal(self) -> str | None:
+        """The text when all of it is known and certain."""
+        if any(p.text is None or p.optional or p.repeats for p in self.pieces):
+            return None
+        return "".join(p.text or "" for p in self.pieces)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """Part of a sequence: exactly one element, or none of it when ``optional``."""
+
+    value: Value
+    span: Span
+    optional: bool = False
+    guards: tuple[Guard, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class One(Item):
+    """One element."""
+
+    inserted: Span | None = None
+    """Where it was put in front of older elements, when it was."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Many(Item):
+    """An unknown number of elements made now from one template; ``stored`` when they were made in earlier turns."""
+
+    of: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rest(Item):
+    """An unknown number of elements of an unknown sequence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change to elements that may have been sent: see ``request.Mutator``."""
+
+    kind: str
+    span: Span
+    what: str
+    guards: tuple[Guard, ...] = ()
+    keeps: int | None = None
+    value: Value | None = None
+    limit: int | None = None
+    guard: str | None = None
+    features: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History(Item):
+    """Elements kept from earlier turns: ``value`` holds what each turn appends; ``edits`` is what happens to them."""
+
+    root: object = None
+    edits: tuple[Edit, ...] = ()
+    level: int = CALL
+    """How many loops of the path lie outside the one that makes it grow (0: it grows from call to call)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Base(Item):
+    """Stands for the old content while one step is looked at."""
+
+    root: object = None
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seq(Value):
+    """A list, tuple, set or iterator. ``order`` holds what its order depends on when that is not fixed."""
+
+    kind: str
+    items: tuple[Item, ...]
+    span: Span
+    order: Origins = ()
+    edits: tuple[Edit, ...] = ()
+    """What was done, in this evaluation, to elements that may already have been sent."""
+
+    def origins(self) -> Origins:
+        return union(self.order, *(i.value.origins() for i in self.items))
+
+    def change(self, how: Change) -> Value:
+        if not self.origins():
+            return self
+        return replace(
+            self,
+            items=tuple(replace(i, value=i.value.change(how)) for i in self.items),
+            order=tuple(how(o) for o in self.order),
+        )
+
+    @property
+    def known(self) -> bool:
+        """Whether every element is known to be there, one by one."""
+        return all(isinstance(i, One) and not i.optional for i in self.items)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    value: Value
+    span: Span
+    optional: bool = False
+    guards: tuple[Guard, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Map(Value):
+    """A dict with text keys (or an object that is used like one)."""
+
+    entries: dict[str, Entry]
+    span: Span
+    rest: tuple[Value, ...] = ()
+    """Unknown parts: spread values, or values stored under unknown keys."""
+    order: Origins = ()
+    base: object = None
+    open: tuple[str, ...] = ()
+    """What may have added keys without being seen."""
+    type: str | None = None
+    """Qualified name of the class, when the dict stands for an external object built from keywords."""
+
+    def origins(self) -> Origins:
+        return union(self.order, *(e.value.origins() for e in self.entries.values()), *(r.origins() for r in self.rest))
+
+    def change(self, how: Change) -> Value:
+        if not self.origins():
+            return self
+        return replace(
+            self,
+            entries={k: replace(e, value=e.value.change(how)) for k, e in self.entries.items()},
+            rest=tuple(r.change(how) for r in self.rest),
+            order=tuple(how(o) for o in self.order),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instance(Value):
+    """An instance of a class of the project."""
+
+    cls: Class
+    span: Span
+    init: Frame | None
+    """Frame of the constructor call, ``None`` when it is not known which call made it."""
+    level: int = SESSION
+    overrides: dict[str, Value] = field(default_factory=dict)
+    exact: bool = True
+    """Whether it cannot be a subclass."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class External(Value):
+    """A module, class, function or instance that the project does not define."""
+
+    name: str
+    span: Span
+    instance: bool = False
+    arguments: tuple[Value, ...] = ()
+    keywords: dict[str, Value] = field(default_factory=dict)
+    this: Value | None = None
+    """The value that a method was taken from."""
+
+    def origins(self) -> Origins:
+        return union(*(a.origins() for a in self.arguments), *(k.origins() for k in self.keywords.values()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilePath(Value):
+    """A path whose place is known relative to the project."""
+
+    path: Path
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Routine(Value):
+    """A function of the project, bound to ``this`` when taken from an instance; ``preset`` holds a partial's arguments."""
+
+    function: Function
+    frame: Frame | None
+    this: Value | None = None
+    preset: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Type(Value):
+    """A class of the project."""
+
+    cls: Class
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Namespace(Value):
+    """A module of the project."""
+
+    module: Module
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice(Value):
+    """One of several values of different kinds."""
+
+    options: tuple[Value, ...]
+
+    def origins(self) -> Origins:
+        return union(*(o.origins() for o in self.options))
+
+    def change(self, how: Change) -> Value:
+        if not self.origins():
+            return self
+        return Choice(tuple(o.change(how) for o in self.options))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sent(Value):
+    """The reply of a sink call."""
+
+    call: Call
+    span: Span
+    deps: Origins = ()
+
+    def origins(self) -> Origins:
+        return self.deps
+
+
+NONE_SPAN = Span("", 0)
+MAX_OPTIONS = 6
+
+
+def is_empty(value: Value) -> bool:
+    """``None``, "", [], {} and False: what stands for "nothing there"."""
+    if isinstance(value, Const):
+        return value.value is None or value.value is False
+    if isinstance(value, Text):
+        return value.literal == ""
+    if isinstance(value, Seq):
+        return not value.items
+    if isinstance(value, Map):
+        return not value.entries and not value.rest and value.base is None
+    return False
+
+
+def truth(value: Value) -> bool | None:
+    """Whether the value is true in a test, when that is certain."""
+    if isinstance(value, Const):
+        return bool(value.value)
+    if isinstance(value, Text):
+        if any(p.text and not p.optional for p in value.pieces):
+            return True
+        return False if not value.pieces else None
+    if isinstance(value, Seq):
+        if any(isinstance(i, One) and not i.optional for i in value.items):
+            return True
+        return False if not value.items else None
+    if isinstance(value, (Instance, Routine, Type, Namespace, FilePath)):
+        return True
+    return None
+
+
+def _same(a: Piece | Item, b: Piece | Item) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, Piece) and isinstance(b, Piece):
+        return a.text is not None and a.text == b.text and a.optional == b.optional
+    if isinstance(a, Item) and isinstance(b, Item):
+        return type(a) is type(b) and a.value is b.value and a.optional == b.optional
+    return False
+
+
+def _splice(a: tuple[P, ...], b: tuple[P, ...]) -> tuple[P, ...]:
+    """Both runs in one: what they share stays certain, what differs becomes optional."""
+    head = 0
+    while head < min(len(a), len(b)) and _same(a[head], b[head]):
+        head += 1
+    tail = 0
+    while tail < min(len(a), len(b)) - head and _same(a[-1 - tail], b[-1 - tail]):
+        tail += 1
+    middle = [replace(x, optional=True) for x in (*a[head : len(a) - tail], *b[head : len(b) - tail])]
+    return (*a[:head], *middle, *(a[len(a) - tail :] if tail else ()))
+
+
+def join(values: Iterable[Value]) -> Value:
+    """The value that stands for any of ``values``."""
+    options: list[Value] = []
+    for value in values:
+        for option in value.options if isinstance(value, Choice) else (value,):
+            if not any(option is o for o in options):
+                options.append(option)
+    if not options:
+        return Const(None, NONE_SPAN)
+    result = options[0]
+    for option in options[1:]:
+        result = _join(result, option)
+    return result
+
+
+def _join(a: Value, b: Value) -> Value:
+    if isinstance(a, Choice):
+        for i, option in enumerate(a.options):
+            merged = _join(option, b)
+            if not isinstance(merged, Choice):
+                return Choice((*a.options[:i], merged, *a.options[i + 1 :]))
+        return Choice((*a.options, b)) if len(a.options) < MAX_OPTIONS else a
+    if isinstance(b, Choice):
+        return _join(b, a)
+    if isinstance(a, Text) and isinstance(b, Text):
+        return Text(_splice(a.pieces, b.pieces))
+    if isinstance(a, Seq) and isinstance(b, Seq):
+        return replace(a, items=_splice(a.items, b.items), order=union(a.order, b.order), edits=_edits(a.edits, b.edits))
+    if isinstance(a, Map) and isinstance(b, Map):
+        return _join_maps(a, b)
+    if isinstance(a, Const) and isinstance(b, Const) and a.value == b.value and type(a.value) is type(b.value):
+        return a
+    for x, y in ((a, b), (b, a)):
+        if is_empty(x) and not isinstance(y, Const):
+            return optional(y)
+    if isinstance(a, Hole) and isinstance(b, Hole) and a.type == b.type:
+        return replace(a, deps=union(a.deps, b.deps), window=a.window if a.window is not None else b.window)
+    if isinstance(a, Instance) and isinstance(b, Instance) and a.cls is b.cls and a.init is b.init:
+        return a
+    return Choice((a, b))
+
+
+def _edits(a: tuple[Edit, ...], b: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    return (*a, *(e for e in b if not any(e.span == o.span and e.kind == o.kind for o in a)))
+
+
+def _join_maps(a: Map, b: Map) -> Map:
+    entries: dict[str, Entry] = {}
+    for key in {**a.entries, **b.entries}:
+        x, y = a.entries.get(key), b.entries.get(key)
+        if x is not None and y is not None:
+            if x.value is y.value:
+                entries[key] = x if not x.optional else y
+            else:
+                entries[key] = Entry(join((x.value, y.value)), x.span, x.optional or y.optional)
+        else:
+            only = x or y
+            assert only is not None
+            entries[key] = replace(only, optional=True)
+    rest = (*a.rest, *(r for r in b.rest if not any(r is o for o in a.rest)))
+    return Map(entries, a.span, rest, union(a.order, b.order), a.base or b.base, tuple(dict.fromkeys((*a.open, *b.open))))
+
+
+def optional(value: Value) -> Value:
+    """The value, or nothing."""
+    if isinstance(value, Text):
+        return Text(tuple(replace(p, optional=True) for p in value.pieces))
+    if isinstance(value, Seq):
+        return replace(value, items=tuple(replace(i, optional=True) for i in value.items))
+    if isinstance(value, Map):
+        return replace(value, entries={k: replace(e, optional=True) for k, e in value.entries.items()})
+    return value
+
+
+def options(value: Value) -> Iterator[Value]:
+    """The alternatives of a value, one by one."""
+    if isinstance(value, Choice):
+        yield from value.options
+    else:
+        yield value
+
+
+def only(value: Value, kind: type[V]) -> V | None:
+    """The first alternative of this kind."""
+    return next((o for o in options(value) if isinstance(o, kind)), None)
+
+
+def literal(value: Value) -> str | None:
+    """The text of a value known to the letter."""
+    return value.literal if isinstance(value, Text) else None
+
+
+def text(value: str, span: Span) -> Text:
+    return Text((Piece(span, value),)) if value else Text(())
