@@ -131,7 +131,6 @@ def _of_sink(ev: Evaluator, sink: sinks.Sink, settings: Settings, withheld: list
     found: list[Request] = []
     ev.work = 0
     for chain in chains.of(ev, sink):
-        ev.work = 0
         try:
             request = build.request(ev, sink, chain)
         except RecursionError:

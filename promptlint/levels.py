@@ -58,12 +58,17 @@ def breaks(request: Request, gap: float) -> tuple[Break, ...]:
     found: list[Break] = []
     for index, segment in enumerate(request.segments):
         for cause in segment.causes:
-            known = any(b.cause.origin == cause.origin and b.cause.kind == cause.kind for b in found)
+            known = any(b.cause.kind == cause.kind and (b.cause.origin == cause.origin or _same_hole(b, index, cause)) for b in found)
             candidates = () if known else tuple(_candidates(request, index, cause, gap))
             if candidates:
                 loudest = max(candidates, key=lambda b: b.severity)
                 found.append(replace(loudest, earliest=all(b.scope is not loudest.scope for b in found)))
     return tuple(found)
+
+
+def _same_hole(known: Break, index: int, cause: Cause) -> bool:
+    """Several vague causes of one value make one break: which of them it is does not matter to the fix."""
+    return known.segment == index and cause.kind in ("state", "user", "counter", "conditional", "opaque")
 
 
 def reaches_minimum(tokens: Interval, facts: Facts) -> Literal["yes", "maybe", "no"]:

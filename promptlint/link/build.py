@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
 from promptlint.finding import Confidence, Region, Site
 from promptlint.knowledge import ClientRow, SinkRow
-from promptlint.link import chains, containers
+from promptlint.link import chains, containers, objects
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -127,6 +127,8 @@ class _Builder:
         self.marker_seen = False
         self.groups = 0
         self.input_in_last: set[str] = set()
+        root = chain.frames[0].function
+        self.root_span = objects.declaration(root)
 
     # -- arguments ----------------------------------------------------------------------------------------------
 
@@ -536,7 +538,7 @@ class _Builder:
         self.groups += 1
         pieces = strings.pieces(self.ev, value, span)
         for piece in _merged(pieces):
-            causes = self._causes(union(piece.deps, order))
+            causes = self._causes(o for o in union(piece.deps, order) if o.kind != "conditional")
             tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else _hole_tokens(piece)
             if piece.text is not None and not piece.text:
                 continue
@@ -723,7 +725,7 @@ class _Builder:
             for i in o.items
         )
 
-    def _causes(self, origins: Origins) -> tuple[Cause, ...]:
+    def _causes(self, origins: Iterable[Origin]) -> tuple[Cause, ...]:
         return tuple(c for o in origins if (c := self._cause(o)) is not None)
 
     def _cause(self, origin: Origin) -> Cause | None:
@@ -746,6 +748,9 @@ class _Builder:
 
     def _input(self, origin: Origin) -> tuple[str, frozenset[Axis]] | None:
         """What a parameter that the outside fills in varies over, by the evidence of its use and its name."""
+        if origin.span != self.root_span:
+            # A parameter of other code: when it is filled in, and with what, is not known.
+            return None
         name = origin.what.removeprefix("the parameter ")
         if STABLE_NAMES.search(name):
             return None

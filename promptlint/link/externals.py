@@ -339,7 +339,7 @@ def opaque(ev: Evaluator, func: Value, node: Call, frame: Frame) -> Value:
 
 def unknown(ev: Evaluator, name: str, args: _Args) -> Value:
     deps = tuple(
-        replace(o, features=o.features | {"opaque-call"}) if o.kind in ("input", "history", "state", "reply") else o
+        replace(o, features=o.features | {"opaque-call"}) if "opaque-call" not in o.features else o
         for o in args.origins
     )
     return args.hole(deps, window=_window(args))

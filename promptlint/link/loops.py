@@ -26,6 +26,7 @@ from promptlint.link.values import (
     Value,
     join,
     optional,
+    options,
     truth,
     union,
 )
@@ -295,14 +296,14 @@ def grown(
         return replace(before, entries=entries, rest=(*before.rest, *(r for r in value.rest if r not in before.rest)))
     if isinstance(value, Hole) and value.base is root:
         return before
-    if _depends_on_base(value, root):
-        origin = Origin("counter", "a value that changes from turn to turn", span, level, frozenset({Axis.TURN, Axis.CALL}))
+    if isinstance(before, Const) and isinstance(before.value, (int, float)) and _depends_on_base(value):
+        origin = Origin("counter", "a counter", span, level, frozenset({Axis.TURN, Axis.CALL}))
         return Hole("counter", span, union(before.origins(), value.origins(), (origin,)))
     return join((before, value))
 
 
-def _depends_on_base(value: Value, root: object) -> bool:
-    return isinstance(value, Hole) and value.features >= {"base"}
+def _depends_on_base(value: Value) -> bool:
+    return any(isinstance(o, Hole) and "base" in o.features for o in options(value))
 
 
 def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, history: bool) -> Seq:

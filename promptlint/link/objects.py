@@ -78,6 +78,11 @@ def receiver(ev: Evaluator, frame: Frame) -> Value | None:
     return ev.parameter(frame, function.parameters[0].name)
 
 
+def declaration(function: Function) -> Span:
+    """Where a function starts, which stands for its parameters."""
+    return function.module.span(_at(function.node))
+
+
 def unbound_parameter(ev: Evaluator, frame: Frame, name: str) -> Value:
     """A parameter of an activation that no known call made: by annotation, callers, default, or open."""
     function = frame.function

@@ -19,8 +19,12 @@ IMPORT, SESSION, CALL = -2, -1, 0
 """Evaluation levels: once per process, once per object, once per call of the entry; n > 0 counts enclosing send loops."""
 
 MAX_STEPS = 24
+MAX_ORIGINS = 24
+MAX_PARTS = 400
+"""Pieces of a text and elements of a sequence that are told apart."""
 P = TypeVar("P", "Piece", "Item")
 V = TypeVar("V", bound="Value")
+I = TypeVar("I", bound="Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,18 @@ class Origin:
     def via(self, step: Step) -> Origin:
         if len(self.steps) >= MAX_STEPS or (self.steps and self.steps[-1].span == step.span):
             return self
-        return replace(self, steps=(*self.steps, step))
+        return Origin(
+            self.kind,
+            self.what,
+            self.span,
+            self.level,
+            self.axes,
+            self.grain,
+            (*self.steps, step),
+            self.features,
+            self.guard,
+            self.because,
+        )
 
 
 Origins = tuple[Origin, ...]
@@ -57,6 +72,8 @@ def union(*groups: Iterable[Origin]) -> Origins:
     seen: dict[tuple[str, Span, int, str | None], Origin] = {}
     for group in groups:
         for origin in group:
+            if len(seen) >= MAX_ORIGINS:
+                return tuple(seen.values())
             seen.setdefault(origin.key, origin)
     return tuple(seen.values())
 
@@ -119,13 +136,31 @@ class Piece:
     repeats: bool = False
     persistent: bool = False
     base: object = None
-    source: Value | None = None
     features: frozenset[str] = frozenset()
+
+    def with_deps(self, deps: Origins) -> Piece:
+        return Piece(
+            self.span, self.text, deps, self.name, self.optional, self.repeats, self.persistent, self.base, self.features
+        )
+
+    def maybe(self) -> Piece:
+        """The same piece, or nothing."""
+        if self.optional:
+            return self
+        return Piece(
+            self.span, self.text, self.deps, self.name, True, self.repeats, self.persistent, self.base, self.features
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text(Value):
     pieces: tuple[Piece, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.pieces) > MAX_PARTS:
+            rest = self.pieces[MAX_PARTS:]
+            last = Piece(rest[0].span, None, union(*(p.deps for p in rest)), "…", True, features=frozenset({"bound"}))
+            object.__setattr__(self, "pieces", (*self.pieces[:MAX_PARTS], last))
 
     def origins(self) -> Origins:
         return union(*(p.deps for p in self.pieces))
@@ -133,7 +168,16 @@ class Text(Value):
     def change(self, how: Change) -> Value:
         if not any(p.deps for p in self.pieces):
             return self
-        return Text(tuple(replace(p, deps=tuple(how(o) for o in p.deps)) if p.deps else p for p in self.pieces))
+        done: dict[int, Origins] = {}
+        pieces = []
+        for piece in self.pieces:
+            if piece.deps:
+                deps = done.get(id(piece.deps))
+                if deps is None:
+                    deps = done[id(piece.deps)] = tuple([how(o) for o in piece.deps])
+                piece = piece.with_deps(deps)
+            pieces.append(piece)
+        return Text(tuple(pieces))
 
     @property
     def literal(self) -> str | None:
@@ -151,6 +195,10 @@ class Item:
     span: Span
     optional: bool = False
     guards: tuple[Guard, ...] = ()
+
+    def maybe(self: I) -> I:
+        """The same part, or nothing."""
+        return self if self.optional else replace(self, optional=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,6 +264,12 @@ class Seq(Value):
     order: Origins = ()
     edits: tuple[Edit, ...] = ()
     """What was done, in this evaluation, to elements that may already have been sent."""
+
+    def __post_init__(self) -> None:
+        if len(self.items) > MAX_PARTS:
+            object.__setattr__(self, "items", self.items[:MAX_PARTS])
+        if len(self.edits) > MAX_ORIGINS:
+            object.__setattr__(self, "edits", self.edits[:MAX_ORIGINS])
 
     def origins(self) -> Origins:
         return union(self.order, *(i.value.origins() for i in self.items))
@@ -413,7 +467,7 @@ def _splice(a: tuple[P, ...], b: tuple[P, ...]) -> tuple[P, ...]:
     tail = 0
     while tail < min(len(a), len(b)) - head and _same(a[-1 - tail], b[-1 - tail]):
         tail += 1
-    middle = [replace(x, optional=True) for x in (*a[head : len(a) - tail], *b[head : len(b) - tail])]
+    middle = [x.maybe() for x in (*a[head : len(a) - tail], *b[head : len(b) - tail])]
     return (*a[:head], *middle, *(a[len(a) - tail :] if tail else ()))
 
 
@@ -483,9 +537,9 @@ def _join_maps(a: Map, b: Map) -> Map:
 def optional(value: Value) -> Value:
     """The value, or nothing."""
     if isinstance(value, Text):
-        return Text(tuple(replace(p, optional=True) for p in value.pieces))
+        return Text(tuple(p.maybe() for p in value.pieces))
     if isinstance(value, Seq):
-        return replace(value, items=tuple(replace(i, optional=True) for i in value.items))
+        return replace(value, items=tuple(i.maybe() for i in value.items))
     if isinstance(value, Map):
         return replace(value, entries={k: replace(e, optional=True) for k, e in value.entries.items()})
     return value
