@@ -335,8 +335,11 @@ def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
     if segment.region is Region.LAST_MESSAGE:  # harmless, unless a breakpoint caches it together with what precedes it
         marked = request.facts.trigger == "explicit" and _last_marked(request) >= index
         return marked and scope is Scope.CONVERSATION and not keeps_history(request) and not request.has_history
-    if segment.kind is Kind.HISTORY:
+    if _kept(segment):
         return cause.kind in _RENDERED
+    if segment.region in (Region.FIRST_MESSAGE, Region.MID_HISTORY) and cause.kind not in _RENDERED:
+        # What users, tools and the model say makes up a conversation; it is a break only ahead of kept turns.
+        return scope is Scope.TURN and _last_history(request) > index
     if scope is Scope.PROCESS:  # what differs in every conversation is judged there
         return cause.kind in ("unordered", "environment") or cause.moment is Moment.IMPORT
     return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from promptlint.link.values import (
     History,
     Instance,
     Item,
+    Lazy,
     Many,
     Map,
     One,
@@ -81,23 +82,30 @@ def hash_order(ev: Evaluator, frame: Frame, at: At) -> Origins:
     )
 
 
-def decided_by(value: Value, alternatives: Sequence[Value], test: Value, span: Span) -> Value:
-    """Marks what is there or not as depending on what the test depends on."""
-    deps = tuple(
-        replace(o, kind="conditional", what=f"whether {o.what} holds" if o.kind == "loop" else o.what)
-        for o in test.origins()
-        if Axis.CALL in o.axes or Axis.TURN in o.axes or o.kind == "mode"
-    )
-    if not deps or not isinstance(value, Seq):
+def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], Value]) -> Value:
+    """Marks what is there or not as depending on what the test depends on (looked at only when asked)."""
+    if not isinstance(value, Seq):
         return value
     certain = [set(map(id, a.items)) for a in alternatives if isinstance(a, Seq)]
     items = []
     for item in value.items:
         if item.optional and not all(id(item) in c for c in certain):
-            items.append(replace(item, value=_with_condition(item.value, deps)))
+            items.append(replace(item, held=_conditional(item, test)))
         else:
             items.append(item)
     return replace(value, items=tuple(items))
+
+
+def _conditional(item: Item, test: Callable[[], Value]) -> Lazy:
+    def make() -> Value:
+        deps = tuple(
+            replace(o, kind="conditional")
+            for o in test().origins()
+            if Axis.CALL in o.axes or Axis.TURN in o.axes or o.kind == "mode"
+        )
+        return _with_condition(item.value, deps) if deps else item.value
+
+    return Lazy(make)
 
 
 def _with_condition(value: Value, deps: Origins) -> Value:
@@ -201,16 +209,18 @@ def _arithmetic(op: str, a: object, b: object) -> int | float | None:
 # -- dicts ---------------------------------------------------------------------------------------------------------
 
 
-def set_key(target: Map, key: Value, value: Value, span: Span, certain: bool = True) -> Map:
+def set_key(target: Map, key: Value, value: Value | Lazy, span: Span, certain: bool = True) -> Map:
     name = key.literal if isinstance(key, Text) else None
     if name is None:
-        return replace(target, rest=(*target.rest, value), order=union(target.order, key.origins()))
+        known = value.get() if isinstance(value, Lazy) else value
+        return replace(target, rest=(*target.rest, known), order=union(target.order, key.origins()))
     entries = dict(target.entries)
     old = entries.get(name)
-    if certain:
-        entries[name] = Entry(value, span)
+    if certain or old is None:
+        entries[name] = Entry(value, span, not certain)
     else:
-        entries[name] = Entry(join((old.value, value)) if old else value, span, old is None or old.optional)
+        new = Entry(value, span)
+        entries[name] = Entry(Lazy(lambda: join((old.value, new.value))), span, old.optional)
     return replace(target, entries=entries)
 
 
@@ -221,7 +231,7 @@ def update(ev: Evaluator, target: Map, other: Value, span: Span) -> Map:
         certain = not isinstance(other, Choice)
         if isinstance(option, Map):
             for name, entry in option.entries.items():
-                result = set_key(result, text(name, entry.span), entry.value, entry.span, certain and not entry.optional)
+                result = set_key(result, text(name, entry.span), entry.held, entry.span, certain and not entry.optional)
             result = replace(
                 result,
                 rest=(*result.rest, *option.rest),
@@ -412,6 +422,10 @@ def _without_tail(items: tuple[Item, ...], count: int) -> tuple[Item, ...]:
 
 def mutate(ev: Evaluator, node: Mutate, frame: Frame) -> Value:
     base = ev.eval(node.base, frame)
+    if node.op in ("append", "add", "appendleft") and node.args and isinstance(base, Seq):
+        # What is appended is looked at when somebody asks what is in the list.
+        one = One(ev.lazy(node.args[-1], frame), ev.span(frame, node), guards=node.guards)
+        return _put(base, one, node.op, ev.span(frame, node))
     args = tuple(ev.eval(a, frame) for a in node.args)
     return join(_mutate(ev, b, node, args, frame) for b in options(base))
 
@@ -474,13 +488,7 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
         one = One(value, span, guards=guards)
         if op == "insert" and len(args) == 2:
             return _insert(base, one, args[0], span)
-        if op == "appendleft":
-            return _insert(base, one, Const(0, span), span)
-        if len(base.items) > MAX_GROWTH:
-            return base
-        if base.kind == "deque":
-            return replace(base, items=(*base.items, one))
-        return replace(base, items=(*base.items, one))
+        return _put(base, one, op, span)
     if op in ("extend", "update") and args:
         other = as_seq(ev, args[0], span)
         return replace(
@@ -502,6 +510,12 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
     if op == "setitem" and len(args) == 2:
         return _set_item(ev, base, node, args, frame, span)
     return base
+
+
+def _put(base: Seq, one: One, op: str, span: Span) -> Seq:
+    if op == "appendleft":
+        return _insert(base, one, Const(0, span), span)
+    return base if len(base.items) > MAX_GROWTH else replace(base, items=(*base.items, one))
 
 
 def _insert(base: Seq, one: One, index: Value, span: Span) -> Seq:
@@ -580,11 +594,11 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
         for i in base.items:
             value = i.value
             marked = _marked(value, args[0])
-            items.append(replace(i, value=marked) if marked is not None else i)
+            items.append(replace(i, held=marked) if marked is not None else i)
         return replace(base, items=tuple(items))
     if not _kept(base.items):
         if len(base.items) and isinstance(args[0], Map):
-            return replace(base, items=tuple(replace(i, value=join((i.value, args[0]))) for i in base.items))
+            return replace(base, items=tuple(replace(i, held=join((i.value, args[0]))) for i in base.items))
         return base
     guards = change.guards if isinstance(change, Mutate) else node.guards
     return _with_edit(base, Edit("rewrite", span, ev.snippet(frame, node.at), guards, value=args[0]))
@@ -627,12 +641,12 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
         certain = all(isinstance(i, One) for i in (base.items[: where + 1] if where >= 0 else base.items[where:]))
         if isinstance(target, One) and certain:
             items = list(base.items)
-            items[where] = replace(target, value=value)
+            items[where] = replace(target, held=value)
             return replace(base, items=tuple(items))
     if isinstance(node.args[1], Mutate) and _changes_only_markers(ev, node.args[1], frame):
         if where == -1 and base.items:
             last = base.items[-1]
-            return replace(base, items=(*base.items[:-1], replace(last, value=join((last.value, value)))))
+            return replace(base, items=(*base.items[:-1], replace(last, held=join((last.value, value)))))
         return base
     if where == -1:
         # The newest element: not sent yet on the usual path.

@@ -57,6 +57,7 @@ from promptlint.link.values import (
     FilePath,
     Hole,
     Instance,
+    Lazy,
     Many,
     Map,
     Namespace,
@@ -81,7 +82,7 @@ from promptlint.span import Span, Step
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_EVAL_DEPTH = 120
+MAX_EVAL_DEPTH = 300
 MAX_CALL_DEPTH = 14
 MAX_WORK = 60_000
 """Nodes evaluated for one sink; a bound that was hit shows as the feature "bound"."""
@@ -155,6 +156,7 @@ class Evaluator:
         self._deps: dict[int, frozenset[int]] = {}
         self._keep: list[Expr] = []
         self._nodes: list[ast.expr] = []
+        self._cheap: dict[int, bool] = {}
         self._hints: dict[str, dict[int, set[str]]] = {}
         self._ast_values: dict[tuple[int, int], Value] = {}
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
@@ -470,12 +472,26 @@ class Evaluator:
                 if certain is True:
                     break
             return join(values)
-        test = self.eval(node.test, frame)
-        certain = truth(test)
+        test = node.test
+        certain = truth(self.eval(test, frame)) if self.is_cheap(test) else None
         if certain is not None and len(node.options) == 2:
             return self.eval(node.options[0 if certain else 1], frame)
         values = [self.eval(o, frame) for o in node.options]
-        return containers.decided_by(join(values), values, test, self.span(frame, node.test))
+        return containers.decided_by(join(values), values, lambda: self.eval(test, frame))
+
+    def lazy(self, node: Expr, frame: Frame) -> Value | Lazy:
+        """The value of ``node`` when somebody looks at it; at once where that costs nothing."""
+        if isinstance(node, (Literal, Global, Import, Definition)):
+            return self.eval(node, frame)
+        return Lazy(lambda: self.eval(node, frame))
+
+    def is_cheap(self, node: Expr) -> bool:
+        """Whether a test can be decided without looking into calls."""
+        known = self._cheap.get(id(node))
+        if known is None:
+            known = self._cheap[id(node)] = _cheap(node)
+            self._keep.append(node)
+        return known
 
     # -- containers ---------------------------------------------------------------------------------------------
 
@@ -488,7 +504,7 @@ class Evaluator:
                 items.extend(spread.items)  # type: ignore[arg-type]
                 order = union(order, spread.order)
             else:
-                items.append(One(self.eval(part, frame), self.span(frame, part)))
+                items.append(One(self.lazy(part, frame), self.span(frame, part)))
         if node.kind == "set":
             order = union(order, containers.hash_order(self, frame, node.at))
         return Seq(node.kind, tuple(items), self.span(frame, node), order)
@@ -499,7 +515,7 @@ class Evaluator:
             if key is None:
                 result = containers.update(self, result, self.eval(value, frame), self.span(frame, value))
             else:
-                result = containers.set_key(result, self.eval(key, frame), self.eval(value, frame), self.span(frame, value))
+                result = containers.set_key(result, self.eval(key, frame), self.lazy(value, frame), self.span(frame, value))
         return result
 
     def _item(self, node: ItemOf, frame: Frame) -> Value:
@@ -601,7 +617,7 @@ class Evaluator:
         if target is None:
             return Hole(self.snippet(frame, node.at), span, self._argument_origins(node, frame), features=frozenset({"bound"}))
         result = self.result(target, function, span)
-        if result.origins():
+        if isinstance(result, (Seq, Map)) or result.origins():
             step = Step(span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda")
             result = result.change(lambda o: o.via(step))
         return result
@@ -739,6 +755,27 @@ def _decide(op: str, values: list[Value]) -> bool | None:
         if x is not None and all(m is not None for m in members):
             return (x in members) == (op == "in")
     return None
+
+
+def _cheap(node: Expr, depth: int = 0) -> bool:
+    if depth > 8:
+        return False
+    if isinstance(node, (Literal, Param, Global, Free, Import)):
+        return True
+    if isinstance(node, Attr):
+        return _cheap(node.base, depth + 1)
+    if isinstance(node, (Test, Either)):
+        return all(_cheap(c, depth + 1) for c in children(node))
+    if isinstance(node, ItemOf):
+        return _cheap(node.base, depth + 1) and isinstance(node.key, Literal)
+    if isinstance(node, Call):
+        func = node.func
+        plain = isinstance(func, Global) and func.name in ("isinstance", "len", "bool", "getattr", "hasattr", "callable")
+        method = isinstance(func, Attr) and func.name in ("get", "lower", "strip", "startswith") and _cheap(func.base, depth + 1)
+        return (plain or method) and all(_cheap(a, depth + 1) for a in node.args)
+    if isinstance(node, (SeqOf, Star)):
+        return all(_cheap(c, depth + 1) for c in children(node))
+    return isinstance(node, (Element, Binary)) and depth < 3 and all(_cheap(c, depth + 1) for c in children(node))
 
 
 def _plain(value: Value) -> object | None:

@@ -696,7 +696,7 @@ def _enumerate(ev: Evaluator, args: _Args) -> Value | None:
     for number, item in enumerate(sequence.items):
         index: Value = Const(number, args.span) if known else Hole("index", args.span)
         pair = Seq("tuple", (One(index, args.span), One(item.value, item.span)), item.span)
-        items.append(replace(item, value=pair) if not isinstance(item, Rest) else Many(pair, item.span, True))
+        items.append(replace(item, held=pair) if not isinstance(item, Rest) else Many(pair, item.span, True))
     return replace(sequence, kind="iterator", items=tuple(items))
 
 
@@ -720,7 +720,7 @@ def _map(ev: Evaluator, args: _Args) -> Value | None:
     items: list[Item] = []
     for item in sequence.items:
         result = join(ev.apply(f, (item.value,), args.node, args.frame) for f in options(args.values[0]))
-        items.append(Many(result, item.span, True) if isinstance(item, Rest) else replace(item, value=result))
+        items.append(Many(result, item.span, True) if isinstance(item, Rest) else replace(item, held=result))
     return replace(sequence, kind="iterator", items=tuple(items))
 
 

@@ -9,6 +9,7 @@ from promptlint.expression import Comp, Element, Expr, LoopState, Phi
 from promptlint.link import containers
 from promptlint.link.values import (
     Base,
+    Choice,
     Const,
     Edit,
     Entry,
@@ -148,7 +149,7 @@ def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
     if isinstance(item, One):
         return replace(made, optional=made.optional or item.optional or filtered)
     if isinstance(item, History):
-        return replace(item, value=made.value)
+        return replace(item, held=made.value)
     if isinstance(made, One):
         return Many(made.value, made.span, True, made.guards, item.value)
     return made
@@ -237,6 +238,7 @@ def _template_of(old: Value, new: Value) -> Value:
 
 def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame, inside: bool) -> Value:
     """The variable after an unknown number of iterations."""
+    before = as_list(ev, before, ev.module_span(frame, node.state.at))
     marker = base_marker(before, node)
     child = _bind(frame, node.loop, None, {node.name: marker})
     key = (id(node), -id(frame))
@@ -253,6 +255,13 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
     level = frame.level_at((node.loop,))
     result = grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=inside)
     return _reordered(result, order) if order else result
+
+
+def as_list(ev: Evaluator, before: Value, span: Span) -> Value:
+    """A value that may be a list is looked at as one, so that what is appended to it can be told from what was there."""
+    if isinstance(before, Choice) and any(isinstance(o, Seq) for o in before.options):
+        return containers.as_seq(ev, before, span)
+    return before
 
 
 def base_marker(before: Value, root: object) -> Value:
@@ -275,6 +284,12 @@ def grown(
     ev: Evaluator, before: Value, value: Value, root: object, span: Span, level: int, history: bool
 ) -> Value:
     """``before``, and what repeating the step ``before -> value`` adds to it, removes from it or changes in it."""
+    if isinstance(value, Seq) and isinstance(before, (Hole, Const, Choice)):
+        # Known to be a list only by what is done to it.
+        unknown = [i for i in value.items if isinstance(i, Rest) and isinstance(i.value, Hole) and i.value.base is root]
+        if unknown:
+            marked = tuple(Base(i.value, i.span, root=root, edits=value.edits) if i in unknown else i for i in value.items)
+            return grown(ev, containers.as_seq(ev, before, span), replace(value, items=marked), root, span, level, history)
     if isinstance(before, Seq) and isinstance(value, Seq):
         return _grown_list(before, value, root, span, level, history)
     if isinstance(before, Text) and isinstance(value, Text):

@@ -404,7 +404,7 @@ def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:
     """What an attribute may hold when a request is sent: its first value, and what methods and others make of it."""
     before = _initial(ev, base, name, span)
     steps = list(_steps(ev, base, name))
-    result: Value = before if before is not None else Const(None, span)
+    result: Value = loops.as_list(ev, before, span) if before is not None else Const(None, span)
     if before is None and not steps:
         return Hole(f"self.{name}", span)
     for function, expr, self_name in steps[:MAX_WRITERS]:
@@ -555,7 +555,7 @@ def _one_history(value: Value) -> Value:
     if len(kept) < 2:
         return value
     values = join(k.value for k in kept if not isinstance(k.value, Const))
-    merged = replace(kept[0], value=values, edits=tuple(dict.fromkeys(e for k in kept for e in k.edits)))
+    merged = replace(kept[0], held=values, edits=tuple(dict.fromkeys(e for k in kept for e in k.edits)))
     items: list[Item] = []
     for item in value.items:
         if item is kept[0]:

@@ -187,14 +187,39 @@ class Text(Value):
         return "".join(p.text or "" for p in self.pieces)
 
 
+class Lazy:
+    """A value that is made when it is first looked at: the inside of containers is often never needed."""
+
+    __slots__ = ("_make", "_made")
+
+    def __init__(self, make: Callable[[], Value]) -> None:
+        self._make: Callable[[], Value] | None = make
+        self._made: Value | None = None
+
+    def get(self) -> Value:
+        if self._made is None:
+            assert self._make is not None
+            self._made = self._make()
+            self._make = None
+        return self._made
+
+
+def _changed(held: Value | Lazy, how: Change) -> Value | Lazy:
+    return Lazy(lambda: (held.get() if isinstance(held, Lazy) else held).change(how))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
     """Part of a sequence: exactly one element, or none of it when ``optional``."""
 
-    value: Value
+    held: Value | Lazy
     span: Span
     optional: bool = False
     guards: tuple[Guard, ...] = ()
+
+    @property
+    def value(self) -> Value:
+        return self.held.get() if isinstance(self.held, Lazy) else self.held
 
     def maybe(self: I) -> I:
         """The same part, or nothing."""
@@ -275,11 +300,9 @@ class Seq(Value):
         return union(self.order, *(i.value.origins() for i in self.items))
 
     def change(self, how: Change) -> Value:
-        if not self.origins():
-            return self
         return replace(
             self,
-            items=tuple(replace(i, value=i.value.change(how)) for i in self.items),
+            items=tuple(replace(i, held=_changed(i.held, how)) for i in self.items),
             order=tuple(how(o) for o in self.order),
         )
 
@@ -291,10 +314,16 @@ class Seq(Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    value: Value
+    """One key of a dict: its value, there for certain unless ``optional``."""
+
+    held: Value | Lazy
     span: Span
     optional: bool = False
     guards: tuple[Guard, ...] = ()
+
+    @property
+    def value(self) -> Value:
+        return self.held.get() if isinstance(self.held, Lazy) else self.held
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -316,11 +345,9 @@ class Map(Value):
         return union(self.order, *(e.value.origins() for e in self.entries.values()), *(r.origins() for r in self.rest))
 
     def change(self, how: Change) -> Value:
-        if not self.origins():
-            return self
         return replace(
             self,
-            entries={k: replace(e, value=e.value.change(how)) for k, e in self.entries.items()},
+            entries={k: replace(e, held=_changed(e.held, how)) for k, e in self.entries.items()},
             rest=tuple(r.change(how) for r in self.rest),
             order=tuple(how(o) for o in self.order),
         )
@@ -398,8 +425,6 @@ class Choice(Value):
         return union(*(o.origins() for o in self.options))
 
     def change(self, how: Change) -> Value:
-        if not self.origins():
-            return self
         return Choice(tuple(o.change(how) for o in self.options))
 
 
@@ -455,7 +480,7 @@ def _same(a: Piece | Item, b: Piece | Item) -> bool:
     if isinstance(a, Piece) and isinstance(b, Piece):
         return a.text is not None and a.text == b.text and a.optional == b.optional
     if isinstance(a, Item) and isinstance(b, Item):
-        return type(a) is type(b) and a.value is b.value and a.optional == b.optional
+        return type(a) is type(b) and a.held is b.held and a.optional == b.optional
     return False
 
 
@@ -517,15 +542,19 @@ def _edits(a: tuple[Edit, ...], b: tuple[Edit, ...]) -> tuple[Edit, ...]:
     return (*a, *(e for e in b if not any(e.span == o.span and e.kind == o.kind for o in a)))
 
 
+def _joined(x: Entry, y: Entry) -> Lazy:
+    return Lazy(lambda: join((x.value, y.value)))
+
+
 def _join_maps(a: Map, b: Map) -> Map:
     entries: dict[str, Entry] = {}
     for key in {**a.entries, **b.entries}:
         x, y = a.entries.get(key), b.entries.get(key)
         if x is not None and y is not None:
-            if x.value is y.value:
-                entries[key] = x if not x.optional else y
+            if x.held is y.held:
+                entries[key] = x if x.optional else y
             else:
-                entries[key] = Entry(join((x.value, y.value)), x.span, x.optional or y.optional)
+                entries[key] = Entry(_joined(x, y), x.span, x.optional or y.optional)
         else:
             only = x or y
             assert only is not None
