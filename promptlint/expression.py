@@ -216,6 +216,15 @@ class AfterLoop(Expr):
     phi: Phi
 
 
+@dataclass(frozen=True, slots=True)
+class LoopEnd:
+    """A ``break`` (``leaves``) or ``continue``: its guards in the body, and whether a ``try`` block makes it uncertain."""
+
+    guards: tuple[Guard, ...]
+    leaves: bool
+    uncertain: bool
+
+
 @dataclass(slots=True, eq=False)
 class LoopState:
     """A loop of a body, filled in when its end is reached: what one iteration makes of each carried variable."""
@@ -224,9 +233,12 @@ class LoopState:
     at: At
     iterable: Expr | None
     test: Expr | None = None
+    before: dict[str, Expr] = field(default_factory=dict)
     steps: dict[str, Expr] = field(default_factory=dict)
     retry: bool = False
     """The normal path leaves the loop after its first iteration: only errors repeat it."""
+    ends: list[LoopEnd] = field(default_factory=list)
+    """Each ``break`` and ``continue``, in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

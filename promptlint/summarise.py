@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
+from typing import NamedTuple
 
 from promptlint.expression import (
     NOWHERE,
@@ -28,6 +29,7 @@ from promptlint.expression import (
     Import,
     Item,
     Literal,
+    LoopEnd,
     LoopState,
     Mutate,
     Param,
@@ -102,6 +104,32 @@ def _path(node: ast.expr) -> str | None:
 Env = dict[str, Expr]
 
 
+class _Place(NamedTuple):
+    """How many guards, loops and ``try`` blocks are around a statement."""
+
+    guards: int
+    loops: int
+    tries: int
+
+
+_BEGIN = _Place(0, 0, 0)
+
+
+class _End(NamedTuple):
+    """A way out of a body or of an iteration: what has to hold for it, as far as tests say so, and the names then."""
+
+    guards: tuple[Guard, ...]
+    uncertain: bool
+    env: Env
+
+    def tests(self) -> Iterator[tuple[Expr, bool]]:
+        """The tests with their outcome, innermost first."""
+        for guard in reversed(self.guards):
+            yield guard.test or Unknown(NOWHERE, "an error"), guard.sense
+        if self.uncertain:
+            yield Unknown(NOWHERE, "an iteration"), True
+
+
 class _Summariser:
     def __init__(self, function: Function, package: str) -> None:
         self.function = function
@@ -110,8 +138,10 @@ class _Summariser:
         self.env: Env | None = {}
         self.loops: tuple[int, ...] = ()
         self.guards: tuple[Guard, ...] = ()
-        self.exits: list[Env] = []
-        self.breaks: list[list[Env]] = []
+        self.exits: list[_End] = []
+        self.returned: list[tuple[_End, Expr]] = []
+        self.iterations: list[tuple[_Place, list[_End]]] = []
+        self.tries = 0
         self.depth = 0
         node = function.node
         self.is_module = isinstance(node, ast.Module)
@@ -132,12 +162,17 @@ class _Summariser:
         else:
             self.block(node.body)
         if self.env is not None:
-            self.exits.append(self.env)
+            end = self._end(_BEGIN)
+            self.exits.append(end)
+            if self.returned and self.returned[-1][0].guards and not self.returned[-1][0].uncertain:
+                self.returned.append((end, Literal(_at(node), None)))
+        if self.returned:
+            self.summary.returns.append(_first_reached(self.returned))
         self._finish()
         return self.summary
 
     def _finish(self) -> None:
-        merged = _merge_all(self.exits)
+        merged = _merge_ends(self.exits)
         parameters = {p.name for p in self.function.parameters}
         for path, value in merged.items():
             root, _, rest = path.partition(".")
@@ -166,12 +201,10 @@ class _Summariser:
         self.expr(node.value)
 
     def _Return(self, node: ast.Return) -> None:
-        if node.value is not None:
-            self.summary.returns.append(self.expr(node.value))
-        else:
-            self.summary.returns.append(Literal(_at(node), None))
-        assert self.env is not None
-        self.exits.append(self.env)
+        value = self.expr(node.value) if node.value is not None else Literal(_at(node), None)
+        end = self._end(_BEGIN)
+        self.returned.append((end, value))
+        self.exits.append(end)
         self.env = None
 
     def _Raise(self, node: ast.Raise) -> None:
@@ -180,15 +213,26 @@ class _Summariser:
         self.env = None
 
     def _Break(self, node: ast.Break) -> None:
-        self._leave_loop()
+        self._end_iteration(leaves=True)
 
     def _Continue(self, node: ast.Continue) -> None:
-        self._leave_loop()
+        self._end_iteration(leaves=False)
 
-    def _leave_loop(self) -> None:
-        if self.breaks and self.env is not None:
-            self.breaks[-1].append(self.env)
+    def _end_iteration(self, leaves: bool) -> None:
+        if self.iterations:
+            start, ends = self.iterations[-1]
+            end = self._end(start)
+            self.summary.loops[self.loops[-1]].ends.append(LoopEnd(end.guards, leaves, end.uncertain))
+            ends.append(end)
         self.env = None
+
+    def _place(self) -> _Place:
+        return _Place(len(self.guards), len(self.loops), self.tries)
+
+    def _end(self, start: _Place) -> _End:
+        """The way out that control takes here, as seen from ``start``."""
+        uncertain = len(self.loops) > start.loops or self.tries > start.tries
+        return _End(self.guards[start.guards :], uncertain, self._env())
 
     def _Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -277,9 +321,11 @@ class _Summariser:
 
     def _Try(self, node: ast.Try | ast.TryStar) -> None:
         before = dict(self._env())
+        self.tries += bool(node.handlers)
         self.block(node.body)
         after = self.env
         self.block(node.orelse)
+        self.tries -= bool(node.handlers)
         ends = [self.env] if self.env is not None else []
         outer = self.guards
         for handler in node.handlers:
@@ -344,20 +390,22 @@ class _Summariser:
                 phis[path] = Phi(NOWHERE, path, loop.id, self._entry_value(path), loop)
         env.update(phis)
         self.loops = (*self.loops, loop.id)
-        self.breaks.append([])
+        start = self._place()
+        self.iterations.append((start, []))
         if test is not None:
             loop.test = self.expr(test)
         if target is not None and loop.iterable is not None:
             self.assign(target, Element(_at(target), loop.iterable, loop.id))
         self.block(body)
-        ends = self.breaks.pop()
+        _, ends = self.iterations.pop()
         if self.env is not None:
-            ends.insert(0, self.env)
+            ends.append(self._end(start))
         self.loops = self.loops[:-1]
-        end = _merge_all(ends) if ends else {}
+        end = _merge_ends(ends)
         for path, phi in phis.items():
             step = end.get(path, phi)
             if step is not phi:
+                loop.before[path] = phi.before
                 loop.steps[path] = step
         after: Env = {}
         for path, value in {**before, **end}.items():
@@ -548,7 +596,10 @@ class _Summariser:
         self.summary.by_node[id(node)] = call
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS and _is_place(node.func.value):
             # A module or a client also has `append` or `update`; only containers react to it in the linker.
-            self.update(node.func.value, node.func.attr, (*args, *(v for _, v in keywords)), at)
+            named: tuple[Expr, ...] = tuple(v for _, v in keywords)
+            if node.func.attr == "update" and keywords:
+                named = (DictOf(at, tuple((Literal(at, k) if k is not None else None, v) for k, v in keywords)),)
+            self.update(node.func.value, node.func.attr, (*args, *named), at)
         else:
             self._after(node, call)
         return call
@@ -704,6 +755,30 @@ def _merge(test: Expr | None, yes: Env | None, no: Env | None) -> Env | None:
             result[path] = value
         else:
             result[path] = Either(a.at, test, (a, b))
+    return result
+
+
+def _merge_ends(ends: list[_End]) -> Env:
+    """The environment after the first of ``ends`` that is reached; each comes where the earlier ones do not."""
+    if not ends:
+        return {}
+    result = ends[-1].env
+    for end in reversed(ends[:-1]):
+        merged = end.env
+        for test, sense in end.tests():
+            merged = (_merge(test, merged, result) if sense else _merge(test, result, merged)) or {}
+        result = merged
+    return dict(result)
+
+
+def _first_reached(returned: list[tuple[_End, Expr]]) -> Expr:
+    """The value of the first ``return`` that is reached."""
+    result = returned[-1][1]
+    for end, value in reversed(returned[:-1]):
+        merged = value
+        for test, sense in end.tests():
+            merged = Either(value.at, test, (merged, result) if sense else (result, merged))
+        result = merged
     return result
 
 

@@ -408,6 +408,9 @@ class Evaluator:
 
     def imported(self, name: str, module: Module, span: Span) -> Value:
         """What an absolute dotted name means, in the project or outside."""
+        bound = self._rebound(name, module, span)
+        if bound is not None:
+            return bound
         found = self.program.resolve(name, module)
         if found is None:
             return External(name, span)
@@ -419,6 +422,17 @@ class Evaluator:
         for part in tail.split(".") if tail else ():
             value = self.attribute(value, part, span, self.module_frame(module))
         return value
+
+    def _rebound(self, name: str, module: Module, span: Span) -> Value | None:
+        """``package.name`` where the package binds the name of one of its submodules to something else."""
+        package, _, last = name.rpartition(".")
+        found = self.program.find_module(package, module) if package else None
+        if found is None or not found.is_package or found is module:
+            return None
+        expr = self.summary(found.body).names.get(last)
+        if expr is None or (isinstance(expr, Import) and expr.dotted == name):
+            return None
+        return self.global_value(last, found, span)
 
     def member(self, module: Module, name: str, span: Span) -> Value:
         """A top-level name of a project module, or a submodule of a package."""

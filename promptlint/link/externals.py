@@ -691,9 +691,11 @@ def _enumerate(ev: Evaluator, args: _Args) -> Value | None:
     if value is None:
         return None
     sequence = containers.as_seq(ev, value, args.span)
-    known = sequence.known
+    start = args.get(1, "start")
+    first = start.value if isinstance(start, Const) and isinstance(start.value, int) else 0 if start is None else None
+    known = sequence.known and first is not None
     items = []
-    for number, item in enumerate(sequence.items):
+    for number, item in enumerate(sequence.items, first or 0):
         index: Value = Const(number, args.span) if known else Hole("index", args.span)
         pair = Seq("tuple", (One(index, args.span), One(item.value, item.span)), item.span)
         items.append(replace(item, held=pair) if not isinstance(item, Rest) else Many(pair, item.span, True))

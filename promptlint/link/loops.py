@@ -26,7 +26,6 @@ from promptlint.link.values import (
     Text,
     Value,
     join,
-    optional,
     options,
     truth,
     union,
@@ -191,27 +190,45 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
     items = sequence.items
     if not items or len(items) > MAX_UNROLL or not any(isinstance(i, One) for i in items):
         return None
-    carried: dict[str, Value] = {}
-    phis = _carried_phis(state)
+    carried = {name: before if name == node.name else ev.eval(state.before[name], frame) for name in state.steps}
+    left = False
     for item in items:
         child = _bind(frame, state.id, item.value, dict(carried))
-        stepped: dict[str, Value] = {}
-        for name in phis:
-            stepped[name] = ev.eval(state.steps[name], child)
-        if isinstance(item, One) and not item.optional:
+        stepped = {name: ev.eval(step, child) for name, step in state.steps.items()}
+        leaves = _leaves(ev, state, child)
+        if left:
+            carried = {n: join((carried[n], v)) for n, v in stepped.items()}
+        elif isinstance(item, One) and not item.optional:
             carried = stepped
         elif isinstance(item, One):
-            carried = {n: join((carried[n], v)) if n in carried else optional(v) for n, v in stepped.items()}
+            carried = {n: join((carried[n], v)) for n, v in stepped.items()}
         else:
-            old = {n: carried.get(n, before if n == node.name else None) for n in stepped}
-            carried = {n: _template_of(o, v) if o is not None else v for (n, o), v in zip(old.items(), stepped.values(), strict=True)}
+            carried = {n: _template_of(item, carried[n], v) for n, v in stepped.items()}
         if sequence.order:
             carried = {n: _reordered(v, sequence.order) for n, v in carried.items()}
-    return carried.get(node.name, before)
+        if leaves and isinstance(item, One) and not item.optional and not left:
+            break
+        left = left or leaves is not False
+    return carried[node.name]
 
 
-def _carried_phis(state: LoopState) -> list[str]:
-    return list(state.steps)
+def _leaves(ev: Evaluator, state: LoopState, frame: Frame) -> bool | None:
+    """Whether the iteration that ``frame`` binds ends the loop with a ``break``; ``None`` when that is not known."""
+    outcome: bool | None = False
+    for end in state.ends:
+        reached: bool | None = not end.uncertain or None
+        for guard in end.guards:
+            held = truth(ev.eval(guard.test, frame)) if guard.test is not None else None
+            if held is not None and held is not guard.sense:
+                reached = False
+                break
+            if held is None:
+                reached = None
+        if reached:
+            return end.leaves if outcome is False else None
+        if reached is None and end.leaves:
+            outcome = None
+    return outcome
 
 
 def _reordered(value: Value, order: Origins) -> Value:
@@ -222,12 +239,12 @@ def _reordered(value: Value, order: Origins) -> Value:
     return value
 
 
-def _template_of(old: Value, new: Value) -> Value:
-    """What was added between ``old`` and ``new``, an unknown number of times."""
+def _template_of(source: Item, old: Value, new: Value) -> Value:
+    """What was added between ``old`` and ``new`` for each of the elements that ``source`` stands for."""
     if isinstance(old, Seq) and isinstance(new, Seq):
         known = set(map(id, old.items))
         items = tuple(
-            i if id(i) in known else Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in new.items
+            i if id(i) in known or not isinstance(i, One) else _as_part_of(source, i, filtered=False) for i in new.items
         )
         return replace(new, items=items)
     if isinstance(old, Text) and isinstance(new, Text):
@@ -284,6 +301,8 @@ def grown(
     ev: Evaluator, before: Value, value: Value, root: object, span: Span, level: int, history: bool
 ) -> Value:
     """``before``, and what repeating the step ``before -> value`` adds to it, removes from it or changes in it."""
+    if isinstance(value, Choice) and any(isinstance(o, Seq) for o in value.options):
+        value = containers.as_seq(ev, value, span)
     if isinstance(value, Seq) and isinstance(before, (Hole, Const, Choice)):
         # Known to be a list only by what is done to it.
         unknown = [i for i in value.items if isinstance(i, Rest) and isinstance(i.value, Hole) and i.value.base is root]
