@@ -633,7 +633,7 @@ class Evaluator:
         result = self.result(target, function, span)
         if isinstance(result, (Seq, Map)) or result.origins():
             step = Step(span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda")
-            result = result.change(lambda o: o.via(step))
+            result = result.along(step)
         return result
 
     def result(self, target: Frame, function: Function, span: Span) -> Value:

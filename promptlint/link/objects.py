@@ -394,7 +394,7 @@ def _method(ev: Evaluator, base: Instance, method: Function, span: Span) -> Valu
             return Hole(method.name, span)
         result = ev.result(frame, method, span)
         step = Step(span, f"read from the property {method.name}")
-        return result.change(lambda o: o.via(step))
+        return result.along(step)
     if "staticmethod" in names:
         return Routine(method, None, None)
     return Routine(method, None, base)
@@ -412,7 +412,7 @@ def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:
     result = _one_history(result)
     if result.origins():
         step = Step(span, f"kept in {base.cls.name}.{name}")
-        result = result.change(lambda o: o.via(step))
+        result = result.along(step)
     return result
 
 

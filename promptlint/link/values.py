@@ -41,10 +41,12 @@ class Origin:
     features: frozenset[str] = frozenset()
     guard: str | None = None
     because: str | None = None
+    key: int = field(init=False, repr=False, compare=False)
+    """A number for what tells origins apart: kind, place, level and guard."""
 
-    @property
-    def key(self) -> tuple[str, Span, int, str | None]:
-        return (self.kind, self.span, self.level, self.guard)
+    def __post_init__(self) -> None:
+        told_apart_by = (self.kind, self.span, self.level, self.guard)
+        object.__setattr__(self, "key", _KEYS.setdefault(told_apart_by, len(_KEYS)))
 
     def via(self, step: Step) -> Origin:
         if len(self.steps) >= MAX_STEPS or (self.steps and self.steps[-1].span == step.span):
@@ -63,19 +65,31 @@ class Origin:
         )
 
 
+_KEYS: dict[tuple[str, Span, int, str | None], int] = {}
+
 Origins = tuple[Origin, ...]
 Change = Callable[[Origin], Origin]
 
 
-def union(*groups: Iterable[Origin]) -> Origins:
+def union(*groups: Origins) -> Origins:
     """All origins once, in order of appearance."""
-    seen: dict[tuple[str, Span, int, str | None], Origin] = {}
-    for group in groups:
+    distinct = {id(group): group for group in groups if group}
+    if not distinct:
+        return ()
+    seen: dict[int, Origin] = {}
+    for group in distinct.values():
         for origin in group:
-            if len(seen) >= MAX_ORIGINS:
-                return tuple(seen.values())
-            seen.setdefault(origin.key, origin)
+            if origin.key not in seen:
+                if len(seen) >= MAX_ORIGINS:
+                    return tuple(seen.values())
+                seen[origin.key] = origin
     return tuple(seen.values())
+
+
+def _changed(origins: Origins, how: Change) -> Origins:
+    """Each origin replaced by ``how(origin)``; the very same tuple when none of them changes."""
+    changed = tuple([how(o) for o in origins])
+    return origins if all(new is old for new, old in zip(changed, origins, strict=True)) else changed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,8 +101,20 @@ class Value:
         return ()
 
     def change(self, how: Change) -> Value:
-        """The same value with every origin in it replaced by ``how(origin)``."""
+        """The same value with every origin in it replaced by ``how(origin)``; itself when none of them changes."""
         return self
+
+    def along(self, step: Step) -> Value:
+        """The same value, one hop further on the way of everything it depends on."""
+        done: dict[int, Origin] = {}
+
+        def how(origin: Origin) -> Origin:
+            moved = done.get(id(origin))
+            if moved is None:
+                moved = done[id(origin)] = origin.via(step)
+            return moved
+
+        return self.change(how)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +147,8 @@ class Hole(Value):
         return self.deps
 
     def change(self, how: Change) -> Value:
-        return replace(self, deps=tuple(how(o) for o in self.deps)) if self.deps else self
+        deps = _changed(self.deps, how)
+        return self if deps is self.deps else replace(self, deps=deps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,6 +182,7 @@ class Piece:
 @dataclass(frozen=True, slots=True, eq=False)
 class Text(Value):
     pieces: tuple[Piece, ...]
+    _origins: Origins | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.pieces) > MAX_PARTS:
@@ -163,7 +191,9 @@ class Text(Value):
             object.__setattr__(self, "pieces", (*self.pieces[:MAX_PARTS], last))
 
     def origins(self) -> Origins:
-        return union(*(p.deps for p in self.pieces))
+        if self._origins is None:
+            object.__setattr__(self, "_origins", union(*[p.deps for p in self.pieces if p.deps]))
+        return self._origins or ()
 
     def change(self, how: Change) -> Value:
         if not any(p.deps for p in self.pieces):
@@ -174,10 +204,11 @@ class Text(Value):
             if piece.deps:
                 deps = done.get(id(piece.deps))
                 if deps is None:
-                    deps = done[id(piece.deps)] = tuple([how(o) for o in piece.deps])
-                piece = piece.with_deps(deps)
+                    deps = done[id(piece.deps)] = _changed(piece.deps, how)
+                if deps is not piece.deps:
+                    piece = piece.with_deps(deps)
             pieces.append(piece)
-        return Text(tuple(pieces))
+        return self if all(new is old for new, old in zip(pieces, self.pieces, strict=True)) else Text(tuple(pieces))
 
     @property
     def literal(self) -> str | None:
@@ -248,7 +279,7 @@ class Rest(Item):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change to elements that may have been sent: see ``request.Mutator``."""
+    """A change to elements that may have been sent: see ``request.Mutator``; "unmark" takes cache markers off."""
 
     kind: str
     span: Span
@@ -289,6 +320,7 @@ class Seq(Value):
     order: Origins = ()
     edits: tuple[Edit, ...] = ()
     """What was done, in this evaluation, to elements that may already have been sent."""
+    _origins: Origins | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.items) > MAX_PARTS:
@@ -297,7 +329,9 @@ class Seq(Value):
             object.__setattr__(self, "edits", self.edits[:MAX_ORIGINS])
 
     def origins(self) -> Origins:
-        return union(self.order, *(i.value.origins() for i in self.items))
+        if self._origins is None:
+            object.__setattr__(self, "_origins", union(self.order, *[i.value.origins() for i in self.items]))
+        return self._origins or ()
 
     def change(self, how: Change) -> Value:
         return replace(
@@ -340,9 +374,13 @@ class Map(Value):
     """What may have added keys without being seen."""
     type: str | None = None
     """Qualified name of the class, when the dict stands for an external object built from keywords."""
+    _origins: Origins | None = field(default=None, init=False, repr=False)
 
     def origins(self) -> Origins:
-        return union(self.order, *(e.value.origins() for e in self.entries.values()), *(r.origins() for r in self.rest))
+        if self._origins is None:
+            held = [e.value.origins() for e in self.entries.values()]
+            object.__setattr__(self, "_origins", union(self.order, *held, *[r.origins() for r in self.rest]))
+        return self._origins or ()
 
     def change(self, how: Change) -> Value:
         return replace(
