@@ -42,6 +42,7 @@ Keeping only the breakpoint of the last element is safe: it covers the same text
 Breakpoints that are set under a condition are counted only where they are certain.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from math import inf
 
@@ -53,11 +54,13 @@ def check(request: Request) -> Iterator[Finding]:
     most = request.facts.max_breakpoints
     if most is None:
         return
-    sure, culprit = 0, None
-    for marker in request.breakpoints:
-        sure += 0 if marker.optional else marker.count.low
-        culprit = culprit or (marker if sure > most else None)
-    if culprit:
+    certain = [marker for marker in request.breakpoints if not marker.optional]
+    sure = sum(marker.count.low for marker in certain)
+    if sure > most:
+        # The place in the code that writes several of them, or else the one that is too many.
+        written = Counter(marker.span for marker in certain)
+        span, times = written.most_common(1)[0]
+        culprit = next(marker for marker in certain if marker.span == span) if times > 1 else certain[min(most, len(certain) - 1)]
         yield _finding(
             request,
             culprit,
@@ -65,7 +68,8 @@ def check(request: Request) -> Iterator[Finding]:
             Severity.ERROR,
             certainty(request),
         )
-    for marker in request.breakpoints if not culprit else ():
+        return
+    for marker in request.breakpoints:
         if marker.count.high == inf:
             message = f"one cache breakpoint per element of the loop: the API refuses a request with more than {most}"
             confidence = min(Confidence.MEDIUM, certainty(request))

@@ -602,10 +602,11 @@ class _Builder:
                     if isinstance(item, One):
                         self._blocks(content.value, content.span, region, role, optional or content.optional)
                     else:
-                        before = len(self.segments)
+                        before, marked = len(self.segments), len(self.breakpoints)
                         self._blocks(content.value, content.span, region, role, True)
                         for index in range(before, len(self.segments)):
                             self.segments[index] = replace(self.segments[index], repeats=True)
+                        self.breakpoints[marked:] = [_for_each(b, item.span) for b in self.breakpoints[marked:]]
                     continue
                 if _is_marked(option):
                     self._mark(option, item, len(self.segments) - 1, optional)
@@ -643,8 +644,9 @@ class _Builder:
             if value.window is not None:
                 self.edits.append((Edit("window", value.span, value.name, keeps=value.window or None), len(self.segments)))
             self.named_history.append(value.name)
-        for marker in _markers(value):
-            self.breakpoints.append(replace(marker, segment=len(self.segments), optional=True))
+        for marker in _markers(value) if not any(e.kind == "unmark" for e in _edits_of(item)) else ():
+            kept = marker if marker.optional else _for_each(marker, item.span)
+            self.breakpoints.append(replace(kept, segment=len(self.segments), optional=True))
         if isinstance(item, Many) and item.of is not None and isinstance(item.of, Hole):
             self.named_history.append(item.of.name)
             if item.of.window is not None:
@@ -674,8 +676,9 @@ class _Builder:
             if _is_history_name(name):
                 return True, f"{name} holds the turns so far", self.span, frozenset({"history-by-name"})
         for sequence, span in messages:
-            if sequence.edits and any(isinstance(i, (Rest, Many)) for i in sequence.items):
-                return True, "the list of messages is kept and changed", sequence.edits[0].span, frozenset()
+            edits = [e for e in sequence.edits if e.kind != "unmark"]
+            if edits and any(isinstance(i, (Rest, Many)) for i in sequence.items):
+                return True, "the list of messages is kept and changed", edits[0].span, frozenset()
         return False, "", None, frozenset()
 
     def _reuse(self, messages: list[tuple[Seq, Span]]) -> Reuse:
@@ -769,7 +772,7 @@ class _Builder:
     def _mutators(self) -> Iterator[Mutator]:
         seen: set[tuple[str, Span]] = set()
         for edit, position in self.edits:
-            if (edit.kind, edit.span) in seen or edit.span.line <= 0:
+            if (edit.kind, edit.span) in seen or edit.span.line <= 0 or edit.kind == "unmark":
                 continue
             seen.add((edit.kind, edit.span))
             causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
@@ -973,6 +976,15 @@ def _markers(value: Value, depth: int = 0) -> Iterator[Breakpoint]:
         elif isinstance(option, Seq):
             for item in option.items:
                 yield from _markers(item.value, depth + 1)
+
+
+def _for_each(marker: Breakpoint, loop: Span) -> Breakpoint:
+    """A marker that every one of an unknown number of elements carries."""
+    return replace(marker, count=Interval(1, inf), loop=loop)
+
+
+def _edits_of(item: Item) -> tuple[Edit, ...]:
+    return item.edits if isinstance(item, History) else ()
 
 
 def _mentions_marker(value: Value) -> bool:

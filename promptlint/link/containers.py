@@ -231,7 +231,9 @@ def update(ev: Evaluator, target: Map, other: Value, span: Span) -> Map:
         certain = not isinstance(other, Choice)
         if isinstance(option, Map):
             for name, entry in option.entries.items():
-                result = set_key(result, text(name, entry.span), entry.held, entry.span, certain and not entry.optional)
+                # A marker counts where it is put into a block, anything else where it is written.
+                place = span if name in MARKERS else entry.span
+                result = set_key(result, text(name, entry.span), entry.held, place, certain and not entry.optional)
             result = replace(
                 result,
                 rest=(*result.rest, *option.rest),
@@ -595,7 +597,10 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
             value = i.value
             marked = _marked(value, args[0])
             items.append(replace(i, held=marked) if marked is not None else i)
-        return replace(base, items=tuple(items))
+        unmarked = replace(base, items=tuple(items))
+        if _removes_markers(change):
+            return _with_edit(_bare(unmarked), Edit("unmark", span, ev.snippet(frame, node.at), node.guards))
+        return unmarked
     if not _kept(base.items):
         if len(base.items) and isinstance(args[0], Map):
             return replace(base, items=tuple(replace(i, held=join((i.value, args[0]))) for i in base.items))
@@ -611,6 +616,34 @@ def _marked(old: Value, new: Value) -> Value | None:
             entries[key] = new.entries[key]
         return replace(old, entries=entries)
     return None
+
+
+def _bare(base: Seq) -> Seq:
+    """The sequence with all cache markers taken off its elements."""
+    return replace(base, items=tuple(replace(i, held=_without_markers(i.value)) for i in base.items))
+
+
+def _without_markers(value: Value) -> Value:
+    if isinstance(value, Map):
+        kept = {k: replace(e, held=_without_markers(e.value)) for k, e in value.entries.items() if k not in MARKERS}
+        return replace(value, entries=kept)
+    if isinstance(value, Seq):
+        return _bare(value)
+    if isinstance(value, Choice):
+        return Choice(tuple(_without_markers(o) for o in value.options))
+    return value
+
+
+def _removes_markers(change: Expr) -> bool:
+    """Whether a chain of changes in place, known to concern markers only, takes them off without setting any."""
+    while isinstance(change, Mutate):
+        if change.op == "edit" or (change.op == "setitem" and isinstance(change.args[1], Mutate)):
+            change = change.args[-1]
+        elif change.op in ("pop", "delitem"):
+            change = change.base
+        else:
+            return False
+    return True
 
 
 def _changes_only_markers(ev: Evaluator, change: Expr, frame: Frame) -> bool:
