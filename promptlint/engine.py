@@ -10,7 +10,7 @@ from pathlib import Path
 
 from promptlint import comments, fingerprint, knowledge, levels, registry, suppress, tokens
 from promptlint.config import Settings
-from promptlint.expression import Call
+from promptlint.expression import At, Call
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
 from promptlint.link import build, chains, sinks
 from promptlint.link.evaluate import Evaluator
@@ -122,8 +122,12 @@ def _requests(
             continue
         for function in sorted(sinks.candidates(ev, module), key=lambda f: getattr(f.node, "lineno", 0)):
             ev.work = 0
-            for sink in sinks.in_function(ev, function):
-                requests.extend(_of_sink(ev, sink, settings, withheld))
+            try:
+                for sink in sinks.in_function(ev, function):
+                    requests.extend(_of_sink(ev, sink, settings, withheld))
+            except RecursionError:
+                place = module.span(At(getattr(function.node, "lineno", 1), 0, getattr(function.node, "lineno", 1), 0))
+                withheld.append(Withheld(place, f"{function.name}() is too deeply nested to analyse"))
     return requests, withheld
 
 
@@ -131,10 +135,7 @@ def _of_sink(ev: Evaluator, sink: sinks.Sink, settings: Settings, withheld: list
     found: list[Request] = []
     ev.work = 0
     for chain in chains.of(ev, sink):
-        try:
-            request = build.request(ev, sink, chain)
-        except RecursionError:
-            request = None
+        request = build.request(ev, sink, chain)
         if request is None:
             withheld.append(Withheld(ev.span(ev.generic(sink.function), sink.call), "its arguments hold no prompt"))
             break

@@ -139,6 +139,8 @@ class _Summariser:
         self.loops: tuple[int, ...] = ()
         self.guards: tuple[Guard, ...] = ()
         self.exits: list[_End] = []
+        self.stops: list[_End] = []
+        """Where the body stops without coming to an end: at a ``raise``, or in a loop that nothing leaves."""
         self.returned: list[tuple[_End, Expr]] = []
         self.iterations: list[tuple[_Place, list[_End]]] = []
         self.tries = 0
@@ -172,7 +174,7 @@ class _Summariser:
         return self.summary
 
     def _finish(self) -> None:
-        merged = _merge_ends(self.exits)
+        merged = _merge_ends(self.exits or self.stops)
         parameters = {p.name for p in self.function.parameters}
         for path, value in merged.items():
             root, _, rest = path.partition(".")
@@ -210,6 +212,7 @@ class _Summariser:
     def _Raise(self, node: ast.Raise) -> None:
         if node.exc is not None:
             self.expr(node.exc)
+        self.stops.append(self._end(_BEGIN))
         self.env = None
 
     def _Break(self, node: ast.Break) -> None:
@@ -416,6 +419,7 @@ class _Summariser:
         self.env = after
         infinite = isinstance(test, ast.Constant) and bool(test.value) and not _has_break(body)
         if infinite:
+            self.stops.append(self._end(_BEGIN))
             self.env = None
         else:
             self.block(orelse)
