@@ -235,7 +235,7 @@ class Lazy:
         return self._made
 
 
-def _changed(held: Value | Lazy, how: Change) -> Value | Lazy:
+def _inside(held: Value | Lazy, how: Change) -> Value | Lazy:
     return Lazy(lambda: (held.get() if isinstance(held, Lazy) else held).change(how))
 
 
@@ -336,7 +336,7 @@ class Seq(Value):
     def change(self, how: Change) -> Value:
         return replace(
             self,
-            items=tuple(replace(i, held=_changed(i.held, how)) for i in self.items),
+            items=tuple(replace(i, held=_inside(i.held, how)) for i in self.items),
             order=tuple(how(o) for o in self.order),
         )
 
@@ -385,7 +385,7 @@ class Map(Value):
     def change(self, how: Change) -> Value:
         return replace(
             self,
-            entries={k: replace(e, held=_changed(e.held, how)) for k, e in self.entries.items()},
+            entries={k: replace(e, held=_inside(e.held, how)) for k, e in self.entries.items()},
             rest=tuple(r.change(how) for r in self.rest),
             order=tuple(how(o) for o in self.order),
         )
