@@ -239,6 +239,8 @@ class LoopState:
     """The normal path leaves the loop after its first iteration: only errors repeat it."""
     ends: list[LoopEnd] = field(default_factory=list)
     """Each ``break`` and ``continue``, in order."""
+    around: tuple[int, ...] = ()
+    """The loops that this one stands in, outermost first, and itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -380,6 +380,7 @@ class _Summariser:
         test: ast.expr | None = None,
     ) -> None:
         self.summary.loops[loop.id] = loop
+        loop.around = (*self.loops, loop.id)
         loop.retry = _is_retry(body, target)
         env = self._env()
         before = dict(env)
@@ -720,18 +721,20 @@ class _Summariser:
     def _comprehension(
         self, node: ast.expr, kind: str, element: ast.expr, value: ast.expr | None, generators: Sequence[ast.comprehension]
     ) -> Expr:
-        saved = self._env()
+        saved, outer = self._env(), self.loops
         self.env = dict(saved)
         clauses = []
         for generator in generators:
             iterable = self.expr(generator.iter)
-            loop = next(_loop_ids)
-            self.assign(generator.target, Element(_at(generator.target), iterable, loop))
-            clauses.append((loop, iterable, tuple(self.expr(c) for c in generator.ifs)))
+            loop = LoopState(next(_loop_ids), _at(node), iterable)
+            self.summary.loops[loop.id] = loop
+            self.loops = loop.around = (*self.loops, loop.id)
+            self.assign(generator.target, Element(_at(generator.target), iterable, loop.id))
+            clauses.append((loop.id, iterable, tuple(self.expr(c) for c in generator.ifs)))
         result = Comp(
             _at(node), kind, self.expr(element), self.expr(value) if value is not None else None, tuple(clauses)
         )
-        self.env = saved
+        self.env, self.loops = saved, outer
         return result
 
 

@@ -16,6 +16,7 @@ from promptlint.link.values import (
     Hole,
     History,
     Item,
+    Lazy,
     Many,
     Map,
     One,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator, Frame
 
 MAX_UNROLL = 40
+MAX_NESTING = 4
+"""Depth to which the parts of a loop variable are followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,35 @@ def element(ev: Evaluator, node: Element, frame: Frame) -> Value:
         return binding.element
     sequence = containers.as_seq(ev, ev.eval(node.of, frame), ev.span(frame, node))
     value = any_element(ev, sequence, ev.span(frame, node), ev.snippet(frame, node.at))
-    level = frame.level_at((node.loop,))
-    if node.loop in frame.path_loops and not isinstance(value, (Map, Seq)):
-        # The loop that sends: its variable differs from one request to the next.
-        origin = Origin("loop", ev.snippet(frame, node.at), ev.span(frame, node), level, frozenset({Axis.CALL}))
-        if isinstance(value, Hole):
-            return replace(value, deps=union(value.deps, (origin,)))
+    if node.loop not in frame.path_loops or (sequence.known and len(sequence.items) == 1):
+        return value
+    # The loop that sends: its variable differs from one request to the next.
+    state = ev.loop_state(frame, node.loop)
+    level = frame.level_at(state.around if state is not None else (node.loop,))
+    name, span = ev.snippet(frame, node.at), ev.span(frame, node)
+    return _varied(value, Origin("loop", name, span, level, frozenset({Axis.CALL})), name, span)
+
+
+def _varied(value: Value, origin: Origin, name: str, span: Span, depth: int = 0) -> Value:
+    """A value of which each iteration has another one."""
+    if isinstance(value, Choice):
+        if all(isinstance(o, Const) for o in value.options):
+            return Hole(name, span, (origin,))
+        return Choice(tuple(_varied(o, origin, name, span, depth) for o in value.options))
+    if isinstance(value, Hole):
+        return replace(value, deps=union(value.deps, (origin,)))
+    if isinstance(value, Text):
+        return Text(tuple(p.with_deps(union(p.deps, (origin,))) for p in value.pieces))
+    if depth > MAX_NESTING:
+        return value
+
+    def inner(part: Item | Entry) -> Lazy:
+        return Lazy(lambda: _varied(part.value, origin, name, span, depth + 1))
+
+    if isinstance(value, Map):
+        return replace(value, entries={k: replace(e, held=inner(e)) for k, e in value.entries.items()})
+    if isinstance(value, Seq) and value.kind == "tuple":
+        return replace(value, items=tuple(replace(i, held=inner(i)) for i in value.items))
     return value
 
 
@@ -269,7 +295,7 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
     order: Origins = ()
     if node.state.iterable is not None and isinstance(before, (Seq, Text)):
         order = containers.as_seq(ev, ev.eval(node.state.iterable, frame), ev.module_span(frame, node.state.at)).order
-    level = frame.level_at((node.loop,))
+    level = frame.level_at(node.state.around)
     result = grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=inside)
     return _reordered(result, order) if order else result
 
