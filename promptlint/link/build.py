@@ -15,7 +15,7 @@ from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
 from promptlint.finding import Confidence, Region, Site
 from promptlint.knowledge import ClientRow, SinkRow
-from promptlint.link import chains, containers, objects
+from promptlint.link import callers, chains, containers, objects
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -65,6 +65,7 @@ from promptlint.span import Span, Step
 from promptlint.tokens import UNKNOWN, Interval, estimate
 
 if TYPE_CHECKING:
+    from promptlint.index import Function
     from promptlint.link.chains import Chain
     from promptlint.link.evaluate import Evaluator, Frame
     from promptlint.link.sinks import Sink
@@ -661,10 +662,27 @@ class _Builder:
 
     def _turn_level(self, messages: list[tuple[Seq, Span]]) -> int:
         """How many loops of the path lie outside the one whose iterations are turns; 0 when calls of the entry are."""
-        levels = [i.level for s, _ in messages for i in s.items if isinstance(i, History)]
+        levels = [self._grows_at(i) for s, _ in messages for i in s.items if isinstance(i, History)]
         if levels:
             return max(min(levels), CALL)
         return 0
+
+    def _grows_at(self, kept: History) -> int:
+        """The level at which a history grows: where the way to the sink first runs, or calls, a function that adds to it."""
+        if kept.level != CALL:
+            return kept.level
+        writers = [f for f in objects.writers(self.ev, kept.root) if objects.writer_level(self.ev, f) == CALL]
+        return min((self._level_of(f) for f in writers), default=CALL)
+
+    def _level_of(self, function: Function) -> int:
+        for frame in self.chain.frames:
+            if frame.function is function:
+                return frame.level
+        for frame in self.chain.frames:
+            for caller in callers.of(self.ev, function):
+                if caller.function is frame.function:
+                    return frame.level_at(caller.call.loops)
+        return CALL
 
     def _has_turns(self, messages: list[tuple[Seq, Span]]) -> tuple[bool, str, Span | None, frozenset[str]]:
         if self.histories:

@@ -494,6 +494,15 @@ def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[tuple[Function,
                     yield function, write.value, ""
 
 
+def writers(ev: Evaluator, root: object) -> Iterator[Function]:
+    """The functions that change the attribute or the module-level name which is the root of a history."""
+    match root:
+        case (Class() as cls, str(name)):
+            yield from (f for f, _, _ in _steps(ev, Instance(cls, Span("", 0), None), name))
+        case ("global", Module() as module, str(name)):
+            yield from (f for f in module.functions if name in f.stores and f.parameter(name) is None)
+
+
 def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -> bool:
     if ev.joining > 2:
         return False
@@ -576,13 +585,13 @@ def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Fr
         return cached
     if key in ev.attributes_active:
         return before
-    writers = [f for f in module.functions if name in f.stores and f.parameter(name) is None]
-    if not writers:
+    changing = list(writers(ev, key))
+    if not changing:
         return before
     ev.attributes_active.add(key)
     result = before
     try:
-        for function in writers[:MAX_WRITERS]:
+        for function in changing[:MAX_WRITERS]:
             step = ev.summary(function).exit.get(name)
             if step is None:
                 continue
