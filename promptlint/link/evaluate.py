@@ -157,6 +157,7 @@ class Evaluator:
         self._keep: list[Expr] = []
         self._nodes: list[ast.expr] = []
         self._cheap: dict[int, bool] = {}
+        self._replies: dict[Function, bool] = {}
         self._hints: dict[str, dict[int, set[str]]] = {}
         self._ast_values: dict[tuple[int, int], Value] = {}
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
@@ -460,8 +461,7 @@ class Evaluator:
     def _formatted(self, node: Formatted, frame: Frame) -> Value:
         value = self.eval(node.value, frame)
         spec = self.eval(node.spec, frame) if node.spec is not None else None
-        # The span of the field itself is wrong before Python 3.12; that of the value in it is right.
-        return strings.formatted(self, value, spec, node.conversion, self.span(frame, node.value))
+        return strings.formatted(self, value, spec, node.conversion, self.span(frame, node))
 
     def _binary(self, node: Binary, frame: Frame) -> Value:
         left, right = self.eval(node.left, frame), self.eval(node.right, frame)
@@ -627,6 +627,8 @@ class Evaluator:
         """Runs a function of the project on the arguments of ``node``."""
         function = routine.function
         span = self.span(frame, node)
+        if self.replies(function):
+            return externals.reply(self, node, frame)
         target = self.activation(routine, node, frame)
         if target is None:
             return Hole(self.snippet(frame, node.at), span, self._argument_origins(node, frame), features=frozenset({"bound"}))
@@ -635,6 +637,17 @@ class Evaluator:
             step = Step(span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda")
             result = result.along(step)
         return result
+
+    def replies(self, function: Function) -> bool:
+        """Whether a function sends a request itself and returns what the model says: a wrapper of a client."""
+        known = self._replies.get(function)
+        if known is None:
+            self._replies[function] = False
+            summary = self.summary(function)
+            sends = any(sinks.row_for_shape(self.knowledge, c) is not None for c in summary.calls)
+            known = sends and not any(_keeps_input(r) for r in summary.returns)
+            self._replies[function] = known
+        return known
 
     def result(self, target: Frame, function: Function, span: Span) -> Value:
         """What an activation returns (or yields)."""
@@ -790,6 +803,17 @@ def _cheap(node: Expr, depth: int = 0) -> bool:
     if isinstance(node, (SeqOf, Star)):
         return all(_cheap(c, depth + 1) for c in children(node))
     return isinstance(node, (Element, Binary)) and depth < 3 and all(_cheap(c, depth + 1) for c in children(node))
+
+
+def _keeps_input(node: Expr, depth: int = 0) -> bool:
+    """Whether a returned list is, or is made of, what the function was given."""
+    if depth > 6:
+        return False
+    if isinstance(node, (Param, Slice, Mutate, After, AfterLoop)):
+        return True
+    if isinstance(node, (SeqOf, Binary, Either)):
+        return any(_keeps_input(c.value if isinstance(c, Star) else c, depth + 1) for c in children(node))
+    return False
 
 
 def _plain(value: Value) -> object | None:
