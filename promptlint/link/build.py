@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
-from promptlint.expression import Binary, Call, Expr, Guard, Literal, Star, Test
+from promptlint.expression import Binary, Call, Expr, Guard, Literal, Phi, Star, Test
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
@@ -539,8 +539,8 @@ class _Builder:
         self.groups += 1
         pieces = strings.pieces(self.ev, value, span)
         for piece in _merged(pieces):
-            causes = self._causes(o for o in union(piece.deps, order) if o.kind != "conditional")
-            tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else _hole_tokens(piece)
+            causes = self._causes((o for o in union(piece.deps, order) if o.kind != "conditional"), piece.span)
+            tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else self._hole_tokens(piece)
             if piece.text is not None and not piece.text:
                 continue
             self.segments.append(
@@ -633,7 +633,7 @@ class _Builder:
     def _history(self, item: Item, order: Origins) -> None:
         if isinstance(item, History):
             self.histories.append(item)
-            self.edits.extend((e, len(self.segments)) for e in item.edits)
+            self.edits.extend((self._at_each_turn(e, item), len(self.segments)) for e in item.edits)
             origins: Origins = ()
         elif isinstance(item, Many):
             origins = tuple(o for o in item.value.origins() if o.kind in ("time", "random", "counter", "environment", "unordered"))
@@ -673,6 +673,13 @@ class _Builder:
             return kept.level
         writers = [f for f in objects.writers(self.ev, kept.root) if objects.writer_level(self.ev, f) == CALL]
         return min((self._level_of(f) for f in writers), default=CALL)
+
+    def _at_each_turn(self, edit: Edit, kept: History) -> Edit:
+        """The edit of a list that methods share: what one of its calls puts in is new in every turn."""
+        if edit.value is None or isinstance(kept.root, Phi):
+            return edit
+        turn = self.turn_level
+        return replace(edit, value=edit.value.change(lambda o: replace(o, level=max(o.level, turn)) if o.level >= CALL else o))
 
     def _level_of(self, function: Function) -> int:
         for frame in self.chain.frames:
@@ -746,8 +753,29 @@ class _Builder:
             for i in o.items
         )
 
-    def _causes(self, origins: Iterable[Origin]) -> tuple[Cause, ...]:
-        return tuple(c for o in origins if (c := self._cause(o)) is not None)
+    def _hole_tokens(self, piece: Piece) -> Interval:
+        told = self.ev.hints_at(piece.span).get("tokens", "")
+        return Interval(int(told), int(told)) if told.isdigit() else _hole_tokens(piece)
+
+    def _causes(self, origins: Iterable[Origin], where: Span | None = None) -> tuple[Cause, ...]:
+        """What makes a value vary that becomes part of the request at ``where``."""
+        found = (c for o in origins if (c := self._cause(o)) is not None)
+        return tuple(t for c in found if (t := self._told(c, where)) is not None)
+
+    def _told(self, cause: Cause, where: Span | None) -> Cause | None:
+        """The cause with the lifetime that a comment gives on the way of its value; ``None`` when it is constant."""
+        way = [cause.origin, *(s.span for s in cause.flow), *([where] if where is not None else [])]
+        match next((told for span in way if (told := self.ev.hints_at(span).get("lifetime"))), None):
+            case "constant":
+                return None
+            case "process":
+                return replace(cause, moment=Moment.IMPORT)
+            case "conversation":
+                return replace(cause, moment=min(cause.moment, Moment.SESSION))
+            case "turn" | "call":
+                return replace(cause, moment=max(cause.moment, Moment.CALL), axes=cause.axes | {Axis.CALL, Axis.TURN})
+            case _:
+                return cause
 
     def _cause(self, origin: Origin) -> Cause | None:
         kind, axes, what = origin.kind, origin.axes, origin.what
