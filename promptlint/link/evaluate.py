@@ -158,7 +158,7 @@ class Evaluator:
         self._nodes: list[ast.expr] = []
         self._cheap: dict[int, bool] = {}
         self._replies: dict[Function, bool] = {}
-        self._hints: dict[str, dict[int, set[str]]] = {}
+        self._hints: dict[str, dict[int, dict[str, str]]] = {}
         self._ast_values: dict[tuple[int, int], Value] = {}
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
         self.attributes_active: set[tuple[object, ...]] = set()
@@ -229,8 +229,8 @@ class Evaluator:
         """The client rows that make objects of this qualified type."""
         return self._clients.get(name, [])
 
-    def hints_at(self, span: Span) -> frozenset[str]:
-        """The hints that comments give for a line."""
+    def hints_at(self, span: Span) -> dict[str, str]:
+        """The hints that comments give for a line, with the value of each ("" without one)."""
         found = self._hints.get(span.path)
         if found is None:
             found = {}
@@ -238,9 +238,9 @@ class Evaluator:
                 if ref.path == span.path and not isinstance(ref.source, Unreadable):
                     for comment in comments.read(ref.path, ref.source.text):
                         for line in comment.lines:
-                            found.setdefault(line, set()).add(comment.verb)
+                            found.setdefault(line, {})[comment.verb] = next(iter(comment.arguments), "")
             self._hints[span.path] = found
-        return frozenset(found.get(span.line, ()))
+        return found.get(span.line, {})
 
     def is_sink_name(self, name: str) -> bool:
         """Whether a qualified name is a call that sends a request."""
@@ -645,9 +645,16 @@ class Evaluator:
             self._replies[function] = False
             summary = self.summary(function)
             sends = any(sinks.row_for_shape(self.knowledge, c) is not None for c in summary.calls)
-            known = sends and not any(_keeps_input(r) for r in summary.returns)
+            known = (sends or self._family_replies(function)) and not any(_keeps_input(r) for r in summary.returns)
             self._replies[function] = known
         return known
+
+    def _family_replies(self, function: Function) -> bool:
+        """Whether another implementation of the same method is a wrapper of a client."""
+        root = self.program.root_class(function)
+        if root is None or root is function.owner and not is_abstract(function):
+            return False
+        return any(self.replies(f) for f in self.program.overrides(root, function.name) if f is not function)
 
     def result(self, target: Frame, function: Function, span: Span) -> Value:
         """What an activation returns (or yields)."""
@@ -807,10 +814,16 @@ def _cheap(node: Expr, depth: int = 0) -> bool:
 
 def _keeps_input(node: Expr, depth: int = 0) -> bool:
     """Whether a returned list is, or is made of, what the function was given."""
-    if depth > 6:
+    if depth > 8:
         return False
-    if isinstance(node, (Param, Slice, Mutate, After, AfterLoop)):
+    if isinstance(node, Param):
         return True
+    if isinstance(node, (Slice, Mutate)):
+        return _keeps_input(node.base, depth + 1)
+    if isinstance(node, (After, Phi)):
+        return _keeps_input(node.before, depth + 1)
+    if isinstance(node, AfterLoop):
+        return _keeps_input(node.phi.before, depth + 1)
     if isinstance(node, (SeqOf, Binary, Either)):
         return any(_keeps_input(c.value if isinstance(c, Star) else c, depth + 1) for c in children(node))
     return False

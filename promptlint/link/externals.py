@@ -210,7 +210,7 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     """The result of calling something outside the project."""
     name = func.name
     if ev.is_sink_name(name):
-        return Sent(node, ev.span(frame, node), (_reply(ev, node, frame),))
+        return reply(ev, node, frame)
     args = _Args(ev, node, frame)
     if name.startswith("."):
         assert func.this is not None
@@ -238,9 +238,11 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     return unknown(ev, name, args)
 
 
-def _reply(ev: Evaluator, node: Call, frame: Frame) -> Origin:
+def reply(ev: Evaluator, node: Call, frame: Frame) -> Sent:
+    """What a model answers."""
     span = ev.span(frame, node)
-    return Origin("reply", "a reply of the model", span, frame.level_at(node.loops), frozenset({Axis.CALL, Axis.TURN}))
+    axes = frozenset({Axis.CALL, Axis.TURN})
+    return Sent(node, span, (Origin("reply", "a reply of the model", span, frame.level_at(node.loops), axes),))
 
 
 def _client(ev: Evaluator, name: str, args: _Args) -> Value | None:
@@ -331,7 +333,7 @@ def opaque(ev: Evaluator, func: Value, node: Call, frame: Frame) -> Value:
     args = _Args(ev, node, frame)
     if isinstance(node.func, Attr):
         if ev.is_sink_call(node):
-            return Sent(node, args.span, (_reply(ev, node, frame),))
+            return reply(ev, node, frame)
         base = ev.eval(node.func.base, frame)
         return method(ev, base, node.func.name, args)
     return unknown(ev, "", args)
@@ -633,7 +635,7 @@ def _apply(ev: Evaluator, args: _Args, index: int) -> Value:
     handed = Call(node.at, expr, node.args[index + 1 :], node.keywords, node.loops, node.guards)
     ev.keep(handed)
     if isinstance(expr, Attr) and ev.is_sink_reference(expr):
-        return Sent(handed, args.span, (_reply(ev, handed, args.frame),))
+        return reply(ev, handed, args.frame)
     return join(ev.call(f, handed, args.frame) for f in options(func))
 
 
@@ -696,7 +698,7 @@ def _enumerate(ev: Evaluator, args: _Args) -> Value | None:
     known = sequence.known and first is not None
     items = []
     for number, item in enumerate(sequence.items, first or 0):
-        index: Value = Const(number, args.span) if known else Hole("index", args.span)
+        index: Value = Const(number, args.span) if known else Hole("index", args.span, type="builtins.int")
         pair = Seq("tuple", (One(index, args.span), One(item.value, item.span)), item.span)
         items.append(replace(item, held=pair) if not isinstance(item, Rest) else Many(pair, item.span, True))
     return replace(sequence, kind="iterator", items=tuple(items))
@@ -753,7 +755,7 @@ def _range(ev: Evaluator, args: _Args) -> Value | None:
         values = range(*numbers)
         if len(values) <= 40:
             return Seq("iterator", tuple(One(Const(n, args.span), args.span) for n in values), args.span)
-    return Seq("iterator", (Rest(Hole("number", args.span, args.origins), args.span),), args.span)
+    return Seq("iterator", (Rest(Hole("number", args.span, args.origins, type="builtins.int"), args.span),), args.span)
 
 
 def _dumps(ev: Evaluator, args: _Args) -> Value | None:

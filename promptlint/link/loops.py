@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator, Frame
 
 MAX_UNROLL = 40
+COUNTER = "builtins.int"
+"""Type of the holes that ``range`` and ``enumerate`` give."""
 MAX_NESTING = 4
 """Depth to which the parts of a loop variable are followed."""
 
@@ -72,10 +74,11 @@ def _varied(value: Value, origin: Origin, name: str, span: Span, depth: int = 0)
     """A value of which each iteration has another one."""
     if isinstance(value, Choice):
         if all(isinstance(o, Const) for o in value.options):
-            return Hole(name, span, (origin,))
+            numbers = all(isinstance(o, Const) and isinstance(o.value, int) for o in value.options)
+            return Hole(name, span, (_counting(origin) if numbers else origin,))
         return Choice(tuple(_varied(o, origin, name, span, depth) for o in value.options))
     if isinstance(value, Hole):
-        return replace(value, deps=union(value.deps, (origin,)))
+        return replace(value, deps=union(value.deps, (_counting(origin) if value.type == COUNTER else origin,)))
     if isinstance(value, Text):
         return Text(tuple(p.with_deps(union(p.deps, (origin,))) for p in value.pieces))
     if depth > MAX_NESTING:
@@ -89,6 +92,10 @@ def _varied(value: Value, origin: Origin, name: str, span: Span, depth: int = 0)
     if isinstance(value, Seq) and value.kind == "tuple":
         return replace(value, items=tuple(replace(i, held=inner(i)) for i in value.items))
     return value
+
+
+def _counting(origin: Origin) -> Origin:
+    return replace(origin, kind="counter", what=f"the counter {origin.what}", axes=origin.axes | {Axis.TURN})
 
 
 def any_element(ev: Evaluator, sequence: Seq, span: Span, name: str) -> Value:
@@ -354,8 +361,9 @@ def grown(
                 continue
             entries[name] = Entry(join((old.value, entry.value)), entry.span, old.optional) if old else replace(entry, optional=True)
         return replace(before, entries=entries, rest=(*before.rest, *(r for r in value.rest if r not in before.rest)))
-    if isinstance(value, Hole) and value.base is root:
-        return before
+    old = [o for o in options(value) if isinstance(o, Hole) and o.base is root]
+    if old:
+        return join((before, *(o for o in options(value) if o not in old)))
     if isinstance(before, Const) and isinstance(before.value, (int, float)) and _depends_on_base(value):
         origin = Origin("counter", "a counter", span, level, frozenset({Axis.TURN, Axis.CALL}))
         return Hole("counter", span, union(before.origins(), value.origins(), (origin,)))

@@ -516,7 +516,9 @@ def _same(a: Piece | Item, b: Piece | Item) -> bool:
     if a is b:
         return True
     if isinstance(a, Piece) and isinstance(b, Piece):
-        return a.text is not None and a.text == b.text and a.optional == b.optional
+        if a.text is None or b.text is None:
+            return a.text is b.text and a.base is b.base and (a.span, a.name, a.repeats) == (b.span, b.name, b.repeats)
+        return a.text == b.text and a.repeats == b.repeats
     if isinstance(a, Item) and isinstance(b, Item):
         return type(a) is type(b) and a.held is b.held and a.optional == b.optional
     return False
@@ -531,7 +533,17 @@ def _splice(a: tuple[P, ...], b: tuple[P, ...]) -> tuple[P, ...]:
     while tail < min(len(a), len(b)) - head and _same(a[-1 - tail], b[-1 - tail]):
         tail += 1
     middle = [x.maybe() for x in (*a[head : len(a) - tail], *b[head : len(b) - tail])]
-    return (*a[:head], *middle, *(a[len(a) - tail :] if tail else ()))
+    first = [_either(x, y) for x, y in zip(a[:head], b[:head], strict=True)]
+    last = [_either(x, y) for x, y in zip(a[len(a) - tail :], b[len(b) - tail :], strict=True)] if tail else []
+    return (*first, *middle, *last)
+
+
+def _either(a: P, b: P) -> P:
+    """What stands for two parts that are the same: there for sure only if both are."""
+    if a is b or not isinstance(a, Piece) or not isinstance(b, Piece):
+        return a
+    merged = a if a.deps == b.deps else a.with_deps(union(a.deps, b.deps))
+    return merged.maybe() if b.optional else merged
 
 
 def join(values: Iterable[Value]) -> Value:
