@@ -108,6 +108,12 @@ def _conditional(item: Item, test: Callable[[], Value]) -> Lazy:
     return Lazy(make)
 
 
+def picked(item: Item, tests: Sequence[Value]) -> Item:
+    """A known element that is there or not: what depends on it depends on what picks it."""
+    deps = tuple(o for o in union(*(t.origins() for t in tests)) if o.axes & {Axis.CALL, Axis.TURN})
+    return replace(item, held=_with_condition(item.value, deps)) if deps else item
+
+
 def _with_condition(value: Value, deps: Origins) -> Value:
     if isinstance(value, Hole):
         return replace(value, deps=union(value.deps, deps))

@@ -17,6 +17,7 @@ from promptlint.link.values import (
     History,
     Item,
     Lazy,
+    Lazy,
     Many,
     Map,
     One,
@@ -27,11 +28,12 @@ from promptlint.link.values import (
     Text,
     Value,
     join,
+    listed,
     options,
     truth,
     union,
 )
-from promptlint.link.values import Origin
+from promptlint.link.values import Origin, by_role
 from promptlint.request import Axis
 from promptlint.span import Span
 
@@ -144,7 +146,7 @@ def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> 
     source = ev.eval(iterable, frame)
     sequence = containers.as_seq(ev, source, span)
     result: list[Item] = []
-    order = sequence.order
+    order = listed(sequence.order, span)
     if not sequence.items and not isinstance(source, Seq):
         sequence = replace(sequence, items=(Rest(source, span),))
     for item in sequence.items:
@@ -154,26 +156,30 @@ def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> 
         value = item.value
         if isinstance(item, Rest):
             value = any_element(ev, replace(sequence, items=(item,)), span, ev.snippet(frame, iterable.at))
+        if tests and isinstance(value, Choice):
+            passing = [o for o in value.options if _tests(ev, tests, _bind(frame, loop, o)) is not False]
+            if not passing:
+                continue
+            value = passing[0] if len(passing) == 1 else Choice(tuple(passing))
         child = _bind(frame, loop, value)
-        outcome = _tests(ev, tests, child)
-        if outcome is False:
+        open_tests = _tests(ev, tests, child)
+        if open_tests is None:
             continue
         inner, inner_order = _clause(ev, node, child, index + 1, span)
         order = union(order, inner_order)
         for made in inner:
-            result.append(_as_part_of(item, made, outcome is None))
+            if open_tests and isinstance(item, One):
+                made = containers.picked(made, open_tests)
+            result.append(_as_part_of(item, made, bool(open_tests)))
     return result, order
 
 
-def _tests(ev: Evaluator, tests: tuple[Expr, ...], frame: Frame) -> bool | None:
-    outcome: bool | None = True
-    for test in tests:
-        certain = truth(ev.eval(test, frame))
-        if certain is False:
-            return False
-        if certain is None:
-            outcome = None
-    return outcome
+def _tests(ev: Evaluator, tests: tuple[Expr, ...], frame: Frame) -> list[Value] | None:
+    """The outcomes of the conditions that are not certain; ``None`` when one is certainly false."""
+    values = [ev.eval(test, frame) for test in tests]
+    if any(truth(value) is False for value in values):
+        return None
+    return [value for value in values if truth(value) is None]
 
 
 def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
@@ -225,6 +231,7 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
         return None
     carried = {name: before if name == node.name else ev.eval(state.before[name], frame) for name in state.steps}
     left = False
+    order = listed(sequence.order, ev.module_span(frame, state.at))
     for item in items:
         child = _bind(frame, state.id, item.value, dict(carried))
         stepped = {name: ev.eval(step, child) for name, step in state.steps.items()}
@@ -238,7 +245,7 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
         else:
             carried = {n: _template_of(item, carried[n], v) for n, v in stepped.items()}
         if sequence.order:
-            carried = {n: _reordered(v, sequence.order) for n, v in carried.items()}
+            carried = {n: _reordered(v, order) for n, v in carried.items()}
         if leaves and isinstance(item, One) and not item.optional and not left:
             break
         left = left or leaves is not False
@@ -304,7 +311,7 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
         order = containers.as_seq(ev, ev.eval(node.state.iterable, frame), ev.module_span(frame, node.state.at)).order
     level = frame.level_at(node.state.around)
     result = grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=inside)
-    return _reordered(result, order) if order else result
+    return _reordered(result, listed(order, ev.module_span(frame, node.state.at))) if order else result
 
 
 def as_list(ev: Evaluator, before: Value, span: Span) -> Value:
@@ -394,5 +401,5 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
         added = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in back)
         fresh = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in front)
         return replace(before, items=(*fresh, *before.items, *added), order=union(before.order, value.order), edits=(*before.edits, *edits))
-    kept = History(join(i.value for i in back) if back else Const(None, span), span, root=root, edits=tuple(edits), level=level)
+    kept = History(Lazy(lambda: by_role(i.value for i in back)), span, root=root, edits=tuple(edits), level=level)
     return replace(before, items=(*before.items, kept), order=union(before.order, value.order))

@@ -29,6 +29,7 @@ from promptlint.link.values import (
     Text,
     Value,
     join,
+    listed,
     text,
     union,
 )
@@ -137,7 +138,7 @@ def formatted(ev: Evaluator, value: Value, spec: Value | None, conversion: str, 
                 return text(format(value.value, spec.literal), span)
             except (TypeError, ValueError):
                 pass
-    return Text(tuple(replace(p, span=span) if p.text is None else p for p in pieces(ev, value, span)))
+    return Text(tuple(replace(p, span=span) if p.text is None or p.deps else p for p in pieces(ev, value, span)))
 
 
 def concat(ev: Evaluator, left: Value, right: Value, span: Span) -> Text:
@@ -276,9 +277,12 @@ def substitute(ev: Evaluator, template: Text, keywords: Mapping[str, Value], res
 def joined(ev: Evaluator, separator: Value, sequence: Seq, span: Span) -> Text:
     """``separator.join(sequence)``."""
     between = pieces(ev, separator, span)
+    order = listed(sequence.order, span)
     result: list[Piece] = []
     for number, item in enumerate(sequence.items):
-        inner = tuple(_with_order(p, sequence.order) for p in _element_pieces(ev, item, item.span))
+        inner = _element_pieces(ev, item, item.span)
+        if order:
+            inner = tuple(replace(_with_order(p, order), span=span) for p in inner)
         if number and inner:
             certain = isinstance(item, One) and not item.optional
             result.extend(replace(p, optional=p.optional or not certain) for p in between)
