@@ -52,6 +52,7 @@ from promptlint.link.values import (
     SESSION,
     Choice,
     Const,
+    Edit,
     Entry,
     External,
     FilePath,
@@ -512,16 +513,17 @@ class Evaluator:
     def _sequence(self, node: SeqOf, frame: Frame) -> Value:
         items: list[One | Many | Rest] = []
         order: Origins = ()
+        edits: tuple[Edit, ...] = ()
         for part in node.items:
             if isinstance(part, Star):
                 spread = containers.as_seq(self, self.eval(part.value, frame), self.span(frame, part))
                 items.extend(spread.items)  # type: ignore[arg-type]
-                order = union(order, spread.order)
+                order, edits = union(order, spread.order), (*edits, *spread.edits)
             else:
                 items.append(One(self.lazy(part, frame), self.span(frame, part)))
         if node.kind == "set":
             order = union(order, containers.hash_order(self, frame, node.at))
-        return Seq(node.kind, tuple(items), self.span(frame, node), order)
+        return Seq(node.kind, tuple(items), self.span(frame, node), order, edits)
 
     def _dict(self, node: DictOf, frame: Frame) -> Value:
         result: Map = Map({}, self.span(frame, node))
