@@ -15,7 +15,7 @@ from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
 from promptlint.finding import Confidence, Region, Site
 from promptlint.knowledge import ClientRow, SinkRow
-from promptlint.link import callers, chains, containers, objects
+from promptlint.link import callers, chains, containers, objects, values
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -418,7 +418,8 @@ class _Builder:
         index = len(self.segments)
         shared = [o for o in value.origins() if o.kind != "conditional"]
         name = _tool_name(value)
-        where = varying.span if varying is not None else item.span
+        listed = next((s.span for o in order for s in o.steps if s.message == values.LISTED), item.span)
+        where = varying.span if varying is not None else listed
         self.segments.append(
             Segment(
                 Region.TOOLS,
@@ -1050,7 +1051,7 @@ def _url_text(value: Value) -> str | None:
 
 
 def _is_small(ev: Evaluator, chain: Chain, loop: chains.Loop) -> bool:
-    """Whether a loop runs over a handful of known elements."""
+    """Whether a loop is known to run once at most."""
     iterable = loop.state.iterable
     if iterable is None:
         return False
@@ -1058,4 +1059,4 @@ def _is_small(ev: Evaluator, chain: Chain, loop: chains.Loop) -> bool:
     if frame is None:
         return False
     value = ev.eval(iterable, frame)
-    return isinstance(value, Seq) and value.known and len(value.items) < 3
+    return isinstance(value, Seq) and value.known and len(value.items) < 2

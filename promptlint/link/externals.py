@@ -39,6 +39,7 @@ from promptlint.link.values import (
     Type,
     Value,
     join,
+    listed,
     literal,
     only,
     options,
@@ -653,12 +654,15 @@ def _list(ev: Evaluator, args: _Args) -> Value | None:
         return Seq("list", (), args.span)
     if isinstance(value, Hole):
         return value
-    return replace(containers.as_seq(ev, value, args.span), kind="list")
+    sequence = containers.as_seq(ev, value, args.span)
+    return replace(sequence, kind="list", order=listed(sequence.order, args.span))
 
 
 def _set(ev: Evaluator, args: _Args) -> Value | None:
     value = args.get(0)
     base = containers.as_seq(ev, value, args.span) if value is not None else Seq("set", (), args.span)
+    if value is not None and base.kind == "set":
+        return base
     return Seq("set", base.items, args.span, union(base.order, containers.hash_order(ev, args.frame, args.node.at)))
 
 

@@ -92,6 +92,15 @@ def _changed(origins: Origins, how: Change) -> Origins:
     return origins if all(new is old for new, old in zip(changed, origins, strict=True)) else changed
 
 
+LISTED = "listed in this order"
+
+
+def listed(order: Origins, span: Span) -> Origins:
+    """What an order depends on, once something is listed in it at ``span``."""
+    step = Step(span, LISTED)
+    return tuple(o if any(s.message == LISTED for s in o.steps) else o.via(step) for o in order)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
     """Base of all values; compared by identity."""
@@ -586,6 +595,17 @@ def _join(a: Value, b: Value) -> Value:
     if isinstance(a, Instance) and isinstance(b, Instance) and a.cls is b.cls and a.init is b.init:
         return a
     return Choice((a, b))
+
+
+def by_role(values: Iterable[Value]) -> Value:
+    """The alternatives of what a history holds, told apart by role, so that a filter on the role can drop some."""
+    groups: dict[str | None, list[Value]] = {}
+    for value in values:
+        for option in options(value):
+            role = option.entries.get("role") if isinstance(option, Map) else None
+            groups.setdefault(literal(role.value) if role is not None else None, []).append(option)
+    joined = [join(group) for group in groups.values()]
+    return joined[0] if len(joined) == 1 else Choice(tuple(joined)) if joined else Const(None, NONE_SPAN)
 
 
 def _edits(a: tuple[Edit, ...], b: tuple[Edit, ...]) -> tuple[Edit, ...]:
