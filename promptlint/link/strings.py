@@ -138,6 +138,8 @@ def formatted(ev: Evaluator, value: Value, spec: Value | None, conversion: str, 
                 return text(format(value.value, spec.literal), span)
             except (TypeError, ValueError):
                 pass
+    if isinstance(value, Text) and any(p.text is None or any(o.kind == "unordered" for o in p.deps) for p in value.pieces):
+        return value  # what varies in it has become text before
     return Text(tuple(replace(p, span=span) if p.text is None or p.deps else p for p in pieces(ev, value, span)))
 
 
