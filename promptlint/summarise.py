@@ -520,7 +520,7 @@ class _Summariser:
                 inside, root = True, root.of
             elif isinstance(root, (Item, Attr)) or isinstance(root, (Mutate,)):
                 root = root.base
-            elif isinstance(root, Phi):
+            elif isinstance(root, (Phi, After)):
                 root = root.before
             elif isinstance(root, Call) and isinstance(root.func, Global) and root.func.name in ("enumerate", "reversed") and root.args:
                 root = root.args[0]

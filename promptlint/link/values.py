@@ -549,6 +549,8 @@ def _splice(a: tuple[P, ...], b: tuple[P, ...]) -> tuple[P, ...]:
 
 def _either(a: P, b: P) -> P:
     """What stands for two parts that are the same: there for sure only if both are."""
+    if isinstance(a, (Base, History)) and isinstance(b, (Base, History)):
+        return replace(a, edits=_edits(a.edits, b.edits))  # on one of the ways the old elements were changed
     if a is b or not isinstance(a, Piece) or not isinstance(b, Piece):
         return a
     merged = a if a.deps == b.deps else a.with_deps(union(a.deps, b.deps))
