@@ -230,10 +230,10 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
         return made
     if last in _MESSAGE_CLASSES and not func.instance:
         return _message(last, args)
+    if last[:1].isupper() and not func.instance and (func.this is None or isinstance(func.this, External)):
+        return _constructed(name, args)
     if func.instance or func.this is not None:
         return method(ev, func.this if func.this is not None else func, last, args, name)
-    if last[:1].isupper():
-        return _constructed(name, args)
     if name in ev.knowledge.windows:
         return _library_window(ev, name, args)
     return unknown(ev, name, args)
