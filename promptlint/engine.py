@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -25,6 +26,8 @@ from promptlint.span import Span
 Progress = Callable[[str, int, int], None]
 
 RECURSION_LIMIT = 12_000
+GARBAGE = (200_000, 50, 50)
+"""Rare collections: syntax trees and values live to the end of the run, and walking them again and again costs half of it."""
 
 
 class NoInput(Exception):
@@ -94,6 +97,7 @@ def _reveal(ev: Evaluator, function: object, call: Call) -> str:
 
 def _open(paths: Sequence[Path], settings: Settings, stdin: tuple[str, str] | None) -> tuple[Project, Evaluator]:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
+    gc.set_threshold(*GARBAGE)
     rows = knowledge.load(settings.rows)
     foreign = frozenset(t.split(".")[0] for row in rows.sinks for t in (*row.types, row.call) if "." in t)
     options = Options(exclude=settings.exclude, include_tests=settings.include_tests, foreign=foreign)

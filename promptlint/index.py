@@ -133,6 +133,21 @@ MUTATORS = frozenset(
 )
 
 
+_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+"""Nodes that say nothing to the index by themselves; most nodes of a tree are such."""
+
+
+def _push_children(node: ast.AST, stack: list[ast.AST]) -> None:
+    """As ``stack.extend(ast.iter_child_nodes(node))``, without leaves and in a fraction of the time."""
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            if not isinstance(value, _LEAVES):
+                stack.append(value)
+        elif isinstance(value, list):
+            stack.extend([v for v in value if isinstance(v, ast.AST) and not isinstance(v, _LEAVES)])
+
+
 class _Indexer:
     """One walk over a tree, without recursion on expressions deeper than the statement level."""
 
@@ -161,7 +176,7 @@ class _Indexer:
                 self._class(node, function, prefix)
                 continue
             self._note(node, function)
-            stack.extend(ast.iter_child_nodes(node))
+            _push_children(node, stack)
 
     def _note(self, node: ast.AST, function: Function) -> None:
         module = self.module
