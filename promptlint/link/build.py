@@ -540,7 +540,10 @@ class _Builder:
         self.groups += 1
         pieces = strings.pieces(self.ev, value, span)
         for piece in _merged(pieces):
-            causes = self._causes((o for o in union(piece.deps, order) if o.kind != "conditional"), piece.span)
+            switched = region is Region.SYSTEM and piece.text is not None
+            causes = self._causes(
+                (o for o in union(piece.deps, order) if o.kind != "conditional" or switched), piece.span
+            )
             tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else self._hole_tokens(piece)
             if piece.text is not None and not piece.text:
                 continue
@@ -577,6 +580,7 @@ class _Builder:
             items = [i for i in sequence.items if not (isinstance(i, One) and isinstance(i.value, Const))]
             last = len(items) - 1
             leading = True
+            prepended = {e.span for i in items for e in _edits_of(i) if e.kind == "prepend"}
             for number, item in enumerate(items):
                 role = _role(item.value)
                 kept = self._is_history(item)
@@ -591,7 +595,11 @@ class _Builder:
                 if kept:
                     self._history(item, sequence.order)
                 else:
+                    before = len(self.segments)
                     self._message(item, region, role, sequence.order)
+                    if isinstance(item, One) and item.inserted in prepended:
+                        # Told by the mutator that puts it there.
+                        self.segments[before:] = [replace(s, causes=()) for s in self.segments[before:]]
 
     def _message(self, item: Item, region: Region, role: str | None, order: Origins) -> None:
         for option in options(item.value):
@@ -825,7 +833,8 @@ class _Builder:
             causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
             guard, limit = guard_of(self.ev, edit.guards, self.frame)
             if edit.kind == "window" and guard == "threshold":
-                guard = "always" if edit.keeps is None or limit is None or limit < edit.keeps * 1.5 or limit <= LARGE_MESSAGES else "threshold"
+                keeps = limit - edit.drops if edit.drops is not None and limit is not None else edit.keeps
+                guard = "always" if keeps is None or limit is None or limit < keeps * 1.5 or limit <= LARGE_MESSAGES else "threshold"
             elif guard == "threshold" and limit is not None and limit <= LARGE_MESSAGES:
                 guard = "always"
             if edit.kind == "prepend" and not self._prepends_history(edit):

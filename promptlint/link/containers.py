@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,8 @@ def hash_order(ev: Evaluator, frame: Frame, at: At) -> Origins:
 
 def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], Value]) -> Value:
     """Marks what is there or not as depending on what the test depends on (looked at only when asked)."""
+    if isinstance(value, Text):
+        return _switched(value, alternatives, test)
     if not isinstance(value, Seq):
         return value
     certain = [set(map(id, a.items)) for a in alternatives if isinstance(a, Seq)]
@@ -96,13 +98,57 @@ def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], V
     return replace(value, items=tuple(items))
 
 
+def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Value]) -> Text:
+    """Known text that stands on one of the ways only depends on the test."""
+    shared = [{p.text for p in a.pieces if p.text is not None} for a in alternatives if isinstance(a, Text)]
+    one_sided = [p.optional and p.text is not None and not all(p.text in s for s in shared) for p in value.pieces]
+    # Which way is taken seldom differs from one turn to the next: a mode that the user switches.
+    deps = tuple(replace(o, guard="command") for o in _conditions(test())) if any(one_sided) else ()
+    if not deps:
+        return value
+    return Text(
+        tuple(p.with_deps(union(p.deps, deps)) if only else p for p, only in zip(value.pieces, one_sided, strict=True))
+    )
+
+
+def _conditions(test: Value) -> Origins:
+    """What the outcome of a test depends on from one call to the next."""
+    return tuple(
+        replace(o, kind="conditional")
+        for o in test.origins()
+        if Axis.CALL in o.axes or Axis.TURN in o.axes or o.kind == "mode"
+    )
+
+
+def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
+    """The values of the two ways of a test: what only one of them changes in old elements stands under that test."""
+    changes = [{(e.kind, e.span) for e in _all_edits(v)} for v in values]
+    if not any(changes) or len(values) != 2:
+        return values
+
+    def under(value: Value, other: set[tuple[str, Span]], guard: Guard) -> Value:
+        def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+            return tuple(e if (e.kind, e.span) in other else replace(e, guards=(guard, *e.guards)) for e in edits)
+
+        if not isinstance(value, Seq):
+            return value
+        items = tuple(replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items)
+        return replace(value, items=items, edits=mark(value.edits))
+
+    return [under(values[0], changes[1], Guard(test)), under(values[1], changes[0], Guard(test, sense=False))]
+
+
+def _all_edits(value: Value) -> Iterator[Edit]:
+    if isinstance(value, Seq):
+        yield from value.edits
+        for item in value.items:
+            if isinstance(item, (Base, History)):
+                yield from item.edits
+
+
 def _conditional(item: Item, test: Callable[[], Value]) -> Lazy:
     def make() -> Value:
-        deps = tuple(
-            replace(o, kind="conditional")
-            for o in test().origins()
-            if Axis.CALL in o.axes or Axis.TURN in o.axes or o.kind == "mode"
-        )
+        deps = _conditions(test())
         return _with_condition(item.value, deps) if deps else item.value
 
     return Lazy(make)
@@ -495,7 +541,7 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
         value = args[-1] if args else Const(None, span)
         one = One(value, span, guards=guards)
         if op == "insert" and len(args) == 2:
-            return _insert(base, one, args[0], span)
+            return _insert(base, one, args[0], Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value))
         return _put(base, one, op, span)
     if op in ("extend", "update") and args:
         other = as_seq(ev, args[0], span)
@@ -522,13 +568,19 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
 
 def _put(base: Seq, one: One, op: str, span: Span) -> Seq:
     if op == "appendleft":
-        return _insert(base, one, Const(0, span), span)
+        return _insert(base, one, Const(0, span), Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value))
     return base if len(base.items) > MAX_GROWTH else replace(base, items=(*base.items, one))
 
 
-def _insert(base: Seq, one: One, index: Value, span: Span) -> Seq:
+def _insert(base: Seq, one: One, index: Value, edit: Edit) -> Seq:
     where = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
-    marked = replace(one, inserted=span)
+    marked = replace(one, inserted=edit.span)
+    kept = next((n for n, i in enumerate(base.items) if _kept((i,))), None)
+    if kept is not None and where is not None and where > kept:
+        # Among elements of unknown number, near their beginning.
+        if isinstance(base.items[kept], Base):
+            return _with_edit(base, edit)
+        where = kept
     if where is None:
         # Somewhere in the middle: taken to be in front of the newest element.
         where = max(len(base.items) - 1, 0)
@@ -591,7 +643,8 @@ def _slice_assigned(
         return base
     keeps = -high if isinstance(high, int) and high < 0 else None
     kind = "window" if node.op == "delslice" else "rewrite"
-    return _with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), node.guards, keeps))
+    drops = high if isinstance(high, int) and high > 0 and low in (None, 0) else None
+    return _with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), node.guards, keeps, drops=drops))
 
 
 def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:

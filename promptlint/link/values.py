@@ -296,7 +296,8 @@ class Edit:
     guards: tuple[Guard, ...] = ()
     keeps: int | None = None
     value: Value | None = None
-    limit: int | None = None
+    drops: int | None = None
+    """How many elements a cut takes off the front at once."""
     guard: str | None = None
     features: frozenset[str] = frozenset()
 
