@@ -491,7 +491,7 @@ class Evaluator:
         certain = truth(self.eval(test, frame)) if self.is_cheap(test) else None
         if certain is not None and len(node.options) == 2:
             return self.eval(node.options[0 if certain else 1], frame)
-        values = [self.eval(o, frame) for o in node.options]
+        values = containers.guarded([self.eval(o, frame) for o in node.options], test)
         return containers.decided_by(join(values), values, lambda: self.eval(test, frame))
 
     def lazy(self, node: Expr, frame: Frame) -> Value | Lazy:
