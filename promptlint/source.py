@@ -6,7 +6,6 @@ import ast
 import os
 import re
 import stat
-import sys
 import warnings
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass
@@ -24,10 +23,6 @@ _FIRST_LINES = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n)?([^\r\n]*)")
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"[ \t\f]*(?:#|$)")
 
-_NEWER_SYNTAX = (
-    ((3, 12), re.compile(r"\s*type\s+\w+.*=|\s*(?:async\s+)?def\s+\w+\s*\[|\s*class\s+\w+\s*\[")),
-    ((3, 14), re.compile(r"""(?:.*\W)?[tT][rR]?["']|(?:.*\W)?[rR][tT]["']|\s*except\*?\s+[\w.]+\s*,\s*[\w.]*[A-Z]""")),
-)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
@@ -182,11 +177,22 @@ def parse(source: Source) -> ast.Module | Broken:
             warnings.simplefilter("ignore")
             return ast.parse(source.text)
     except SyntaxError as error:
-        return _broken(source, error)
+        return _newer(source, error)
     except (RecursionError, MemoryError):
         return Broken(1, 1, "too deeply nested to analyse")
     except ValueError as error:
         return Broken(1, 1, str(error))
+
+
+def _newer(source: Source, error: SyntaxError) -> ast.Module | Broken:
+    """The tree of a text that is written for a newer Python, or what is wrong with it for every Python."""
+    from promptlint.downlevel import downlevel  # its patterns take time to compile and are seldom needed
+
+    found = downlevel(source.text)
+    if isinstance(found, ast.Module):
+        return found
+    overcome = found is not None and (found.lineno or 0) > (error.lineno or 0)
+    return _broken(source, found if found and overcome else error)
 
 
 def _broken(source: Source, error: SyntaxError) -> Broken:
@@ -194,16 +200,7 @@ def _broken(source: Source, error: SyntaxError) -> Broken:
     message = error.msg
     if message.startswith("too many nested"):
         message = "too deeply nested to analyse"
-    elif _looks_newer(message, source.lines[line - 1]):
-        version = ".".join(map(str, sys.version_info[:2]))
-        message = f"not valid for Python {version}; is it written for a newer version? ({message})"
     return Broken(line, max(error.offset or 1, 1), message)
-
-
-def _looks_newer(message: str, text: str) -> bool:
-    if sys.version_info < (3, 12) and message.startswith("f-string"):
-        return True
-    return any(sys.version_info < since and pattern.match(text) for since, pattern in _NEWER_SYNTAX)
 
 
 def span(source: Source, node: Located) -> Span:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -177,43 +175,6 @@ def test_syntax_error_tells_the_place() -> None:
     found = broken("x = 1\né = = 2\n".encode())
     assert (found.line, found.column) == (2, 5)
     assert found.message == "invalid syntax"
-
-
-@pytest.fixture
-def python_3_11(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(sys, "version_info", (3, 11, 0, "final", 0))
-    yield
-
-
-@pytest.mark.usefixtures("python_3_11")
-@pytest.mark.parametrize(
-    ("message", "line"),
-    [
-        ("f-string: expecting '}'", 'x = f"{a["b"]}"'),
-        ("invalid syntax", "type Row = dict[str, str]"),
-        ("expected '('", "async def first[T](rows: list[T]) -> T: ..."),
-        ("invalid syntax", "    class Box[T]:"),
-        ("invalid syntax", 'x = ask(t"Hello {name}")'),
-        ("multiple exception types must be parenthesized", "except ValueError, KeyError:"),
-    ],
-)
-def test_newer_syntax_is_recognised(message: str, line: str) -> None:
-    source = source_of(line.encode())
-    found = module._broken(source, SyntaxError(message, ("a.py", 1, 1, line)))
-    assert found.message.startswith("not valid for Python 3.11; is it written for a newer version?")
-    assert message in found.message
-
-
-@pytest.mark.usefixtures("python_3_11")
-@pytest.mark.parametrize("line", ['print "type x = 1"', "type = = 3", "except ValueError, e:", 'x = get"a"'])
-def test_plain_mistakes_are_not_called_newer(line: str) -> None:
-    found = module._broken(source_of(line.encode()), SyntaxError("invalid syntax", ("a.py", 1, 1, line)))
-    assert found.message == "invalid syntax"
-
-
-def test_what_this_python_does_not_know_yet() -> None:
-    found = source_of(b'x = f"{a["b"]}"\n').tree
-    assert isinstance(found, ast.Module) == (sys.version_info >= (3, 12))
 
 
 def test_warnings_of_the_analysed_code_are_silent() -> None:
