@@ -602,6 +602,8 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
     row = ev.knowledge.sources.get(full)
     if row is not None:
         return source(ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50))
+    if this.name == "json.text" and name in ("encode", "decode", "strip"):
+        return this
     if this.name == "pathlib.Path":
         if name in ("read_text", "open"):
             return Hole(ev.snippet(args.frame, args.node.at), args.span, this.origins(), persistent=True)
