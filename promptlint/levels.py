@@ -58,17 +58,25 @@ def breaks(request: Request, gap: float) -> tuple[Break, ...]:
     found: list[Break] = []
     for index, segment in enumerate(request.segments):
         for cause in segment.causes:
-            known = any(b.cause.kind == cause.kind and (b.cause.origin == cause.origin or _same_hole(b, index, cause)) for b in found)
-            candidates = () if known else tuple(_candidates(request, index, cause, gap))
-            if candidates:
-                loudest = max(candidates, key=lambda b: b.severity)
-                found.append(replace(loudest, earliest=all(b.scope is not loudest.scope for b in found)))
+            candidates = tuple(_candidates(request, index, cause, gap))
+            if not candidates:
+                continue
+            loudest = max(candidates, key=lambda b: b.severity)
+            known = next((n for n, b in enumerate(found) if _same_fault(b, index, cause)), None)
+            if known is not None and found[known].severity >= loudest.severity:
+                continue
+            # A date and then a time of the same clock: the finer one is the fault.
+            rest = found if known is None else [*found[:known], *found[known + 1 :]]
+            found = [*rest, replace(loudest, earliest=all(b.scope is not loudest.scope for b in rest))]
     return tuple(found)
 
 
-def _same_hole(known: Break, index: int, cause: Cause) -> bool:
-    """Several vague causes of one value make one break: which of them it is does not matter to the fix."""
-    return known.segment == index and cause.kind in ("state", "user", "counter", "conditional", "opaque")
+def _same_fault(known: Break, index: int, cause: Cause) -> bool:
+    """One origin is one fault; so are several vague causes of one value, since which of them it is changes nothing."""
+    if known.cause.kind != cause.kind:
+        return False
+    vague = known.segment == index and cause.kind in ("state", "user", "counter", "conditional", "opaque")
+    return vague or known.cause.origin == cause.origin
 
 
 def reaches_minimum(tokens: Interval, facts: Facts) -> Literal["yes", "maybe", "no"]:
@@ -147,6 +155,8 @@ def spoiled_marker(request: Request, broken: Break) -> Breakpoint | None:
     if segment.region is not Region.LAST_MESSAGE and reaches_minimum(behind, request.facts) != "no":
         return None
     for marker in request.breakpoints:
+        if marker.problem is not None:
+            continue
         marked = request.segments[_position(request, marker)]
         same_block = (marked.region, marked.message) == (segment.region, segment.message)
         if _position(request, marker) >= broken.segment and (same_block or segment.region is Region.LAST_MESSAGE):

@@ -801,6 +801,9 @@ class _Builder:
             kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), "text made from the conversation so far"
         elif kind == "reply":
             kind = "state"
+        elif kind == "user" and axes & {Axis.CALL, Axis.TURN} and "opaque-call" in features:
+            # Not what the user says, but what is looked up with it.
+            kind, what = "state", f"what is looked up with {what}"
         moment = self._moment(origin.level)
         return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, origin.guard, origin.because)
 

@@ -67,19 +67,31 @@ def of(ev: Evaluator, sink: Sink) -> Iterator[Chain]:
                 return
 
 
-def _paths(
-    ev: Evaluator, function: Function, below: tuple[callers.Caller, ...]
-) -> Iterator[tuple[Function, tuple[callers.Caller, ...]]]:
-    """(root, calls from the root down), nearest roots first."""
+def _paths(ev: Evaluator, function: Function, below: tuple[callers.Caller, ...]) -> Iterator[Path]:
+    """(root, calls from the root down)."""
     found = [c for c in callers.of(ev, function) if c.function is not function] if len(below) < MAX_DEPTH else []
     on_path = {c.function for c in below}
     found = [c for c in found if c.function not in on_path]
     if entry_of(ev, function) is not None or not found:
+        # What registers an entry does not call it: nothing above matters.
         yield function, below
-        if not found:
-            return
-    for caller in found:
-        yield from _paths(ev, caller.function, (caller, *below))
+        return
+    yield from _in_turn([_paths(ev, caller.function, (caller, *below)) for caller in found])
+
+
+Path = tuple[Function, tuple[callers.Caller, ...]]
+
+
+def _in_turn(ways: list[Iterator[Path]]) -> Iterator[Path]:
+    """One path of each caller after the other, so that a bound leaves none of them out."""
+    while ways:
+        going: list[Iterator[Path]] = []
+        for way in ways:
+            path = next(way, None)
+            if path is not None:
+                yield path
+                going.append(way)
+        ways = going
 
 
 def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sink: Sink) -> Chain | None:

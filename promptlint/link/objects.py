@@ -23,6 +23,7 @@ from promptlint.link.values import (
     History,
     Instance,
     Item,
+    Lazy,
     Map,
     One,
     Origin,
@@ -32,6 +33,7 @@ from promptlint.link.values import (
     Text,
     Type,
     Value,
+    by_role,
     join,
     only,
     options,
@@ -563,7 +565,7 @@ def _one_history(value: Value) -> Value:
     kept = [i for i in value.items if isinstance(i, History)]
     if len(kept) < 2:
         return value
-    values = join(k.value for k in kept if not isinstance(k.value, Const))
+    values = Lazy(lambda: by_role(k.value for k in kept))
     merged = replace(kept[0], held=values, edits=tuple(dict.fromkeys(e for k in kept for e in k.edits)))
     items: list[Item] = []
     for item in value.items:
