@@ -73,6 +73,11 @@ _COMPARISONS = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
+_PURE = frozenset(
+    "abs all any bool bytes callable dict enumerate filter float format frozenset getattr hasattr hash id int isinstance "
+    "issubclass len list map max min print range repr reversed round set slice sorted str sum tuple type zip".split()
+)
+"""Builtins that change nothing they are handed."""
 MAX_DEPTH = 150
 """Nesting of expressions that is followed; deeper ones become ``Unknown``."""
 
@@ -605,7 +610,7 @@ class _Summariser:
             if node.func.attr == "update" and keywords:
                 named = (DictOf(at, tuple((Literal(at, k) if k is not None else None, v) for k, v in keywords)),)
             self.update(node.func.value, node.func.attr, (*args, *named), at)
-        else:
+        elif not (isinstance(func, Global) and func.name in _PURE):
             self._after(node, call)
         return call
 

@@ -122,13 +122,13 @@ def _conditions(test: Value) -> Origins:
 
 def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
     """The values of the two ways of a test: what only one of them changes in old elements stands under that test."""
-    changes = [{(e.kind, e.span) for e in _all_edits(v)} for v in values]
+    changes = [{(e.kind, e.span, e.guards) for e in _all_edits(v)} for v in values]
     if not any(changes) or len(values) != 2:
         return values
 
-    def under(value: Value, other: set[tuple[str, Span]], guard: Guard) -> Value:
+    def under(value: Value, other: set[tuple[str, Span, tuple[Guard, ...]]], guard: Guard) -> Value:
         def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-            return tuple(e if (e.kind, e.span) in other else replace(e, guards=(guard, *e.guards)) for e in edits)
+            return tuple(e if (e.kind, e.span, e.guards) in other else replace(e, guards=(guard, *e.guards)) for e in edits)
 
         if not isinstance(value, Seq):
             return value
@@ -540,7 +540,7 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
     if op in ("append", "add", "appendleft", "insert"):
         value = args[-1] if args else Const(None, span)
         one = One(value, span, guards=guards)
-        if op == "insert" and len(args) == 2:
+        if op == "insert" and len(args) == 2 and not _is_length(node.args[0], node.base):
             return _insert(base, one, args[0], Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value))
         return _put(base, one, op, span)
     if op in ("extend", "update") and args:
@@ -570,6 +570,11 @@ def _put(base: Seq, one: One, op: str, span: Span) -> Seq:
     if op == "appendleft":
         return _insert(base, one, Const(0, span), Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value))
     return base if len(base.items) > MAX_GROWTH else replace(base, items=(*base.items, one))
+
+
+def _is_length(index: Expr, of: Expr) -> bool:
+    """Whether an index is the length of the list itself, which means its end."""
+    return isinstance(index, Call) and isinstance(index.func, Global) and index.func.name == "len" and index.args == (of,)
 
 
 def _insert(base: Seq, one: One, index: Value, edit: Edit) -> Seq:
