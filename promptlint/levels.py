@@ -426,7 +426,7 @@ def _position(request: Request, marker: Breakpoint) -> int:
 
 def _last_marked(request: Request) -> int:
     """The last segment that a breakpoint covers, -1 without one."""
-    return max((_position(request, marker) for marker in request.breakpoints), default=-1)
+    return max((_position(request, marker) for marker in request.breakpoints if marker.problem is None), default=-1)
 
 
 def _last_history(request: Request) -> int:

@@ -55,11 +55,15 @@ def check(conversation: Conversation) -> Iterator[Finding]:
         # A window over kept turns shows by itself that they are sent again.
         if mutator.kind == "window" and (keeps_history(request) or request.has_history):
             size = f" to {mutator.keeps} messages" if mutator.keeps is not None else ""
+            often = (
+                "each cut lets the next turn pay again for what is left"
+                if mutator.guard == "threshold"
+                else "once it is full, each turn drops the oldest message and nothing behind it can be reused"
+            )
             yield report_mutator(
                 request,
                 mutator,
-                f"{mutator.what} cuts the history{size}: once it is full, each turn drops the oldest message and "
-                "nothing behind it can be reused",
+                f"{mutator.what} cuts the history{size}: {often}",
                 "cut rarely and in bulk (for example from 100 messages to 20), so that the turns in between share a "
                 "prefix",
                 Severity.WARNING if mutator.keeps is None or mutator.keeps <= 40 else Severity.INFO,
