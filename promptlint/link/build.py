@@ -92,6 +92,7 @@ SIZE_NAMES = re.compile(r"(len|count|token|size|num|total|length|chars|usage|bud
 LARGE_MESSAGES = 40
 LARGE_TOKENS = 2_000
 MAX_TEXT = 200_000
+MANY_SEGMENTS = 80
 
 
 @dataclass
@@ -389,11 +390,9 @@ class _Builder:
     def _last_message_origins(self, messages: list[tuple[Seq, Span]], texts: Sequence[tuple[Value, Span, bool]]) -> Origins:
         found: list[Origins] = [v.origins() for v, _, _ in texts]
         for sequence, _ in messages:
-            for item in sequence.items[-2:]:
-                found.append(item.value.origins())
             for item in sequence.items:
-                if isinstance(item, History):
-                    found.append(item.value.origins())
+                if isinstance(item, (One, History)):
+                    found.extend(_content_origins(item.value, "user"))
         return union(*found)
 
     # -- tools --------------------------------------------------------------------------------------------------
@@ -414,7 +413,7 @@ class _Builder:
         low = estimate(known).low if known else 0
         high = estimate(known).high if known else 0
         unknown = isinstance(item, (Rest, Many, History)) or isinstance(value, (Hole, External, Routine, Instance))
-        varying = next((p for p in holes if p.deps), None)
+        varying = next((p for p in holes if self._causes(p.deps, p.span)), None)
         index = len(self.segments)
         shared = [o for o in value.origins() if o.kind != "conditional"]
         name = _tool_name(value)
@@ -547,7 +546,7 @@ class _Builder:
             tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else self._hole_tokens(piece)
             if piece.text is not None and not piece.text:
                 continue
-            self.segments.append(
+            self._append(
                 Segment(
                     region,
                     Kind.TEXT,
@@ -563,6 +562,25 @@ class _Builder:
                     piece.persistent and not causes,
                 )
             )
+
+    def _append(self, segment: Segment) -> None:
+        """Adds a run of text; runs that may or may not be there and vary alike are told apart no further."""
+        last = self.segments[-1] if self.segments else None
+        if (
+            last is not None
+            and last.kind is Kind.TEXT
+            and (last.region, last.message) == (segment.region, segment.message)
+            and last.optional
+            and segment.optional
+            and (last.text is None or not last.causes)
+            and {(c.kind, c.origin) for c in last.causes} >= {(c.kind, c.origin) for c in segment.causes}
+            and (len(self.segments) > MANY_SEGMENTS or last.text is None or segment.text is None)
+        ):
+            self.segments[-1] = replace(
+                last, tokens=Interval(0, last.tokens.high + segment.tokens.high), text=None, name=last.name or segment.name or "…"
+            )
+            return
+        self.segments.append(segment)
 
     # -- messages -----------------------------------------------------------------------------------------------
 
@@ -917,6 +935,15 @@ def _role(value: Value) -> str | None:
             if found is not None:
                 return literal(found) or ""
     return None
+
+
+def _content_origins(value: Value, role: str) -> Iterator[Origins]:
+    """What the text of the messages of one role depends on, without looking into blocks of other kinds."""
+    for option in options(value):
+        if isinstance(option, Map) and _role(option) in (role, ""):
+            content = option.entries.get("content") or option.entries.get("parts")
+            if content is not None and isinstance(content.value, (Text, Hole, Choice)):
+                yield content.value.origins()
 
 
 def _role_source(value: Value) -> str:
