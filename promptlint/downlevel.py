@@ -63,16 +63,15 @@ def downlevel(text: str) -> ast.Module | SyntaxError | None:
     """The tree of a text that ``ast.parse`` refuses, if newer syntax is all that is wrong with it.
 
     Type parameters are left out, ``type X = Y`` reads as ``X = Y``, a template string as an f-string. Positions are
-    those of the text. ``None``: the text holds nothing newer, or cannot be split into tokens. A ``SyntaxError``: what
-    is wrong with the text besides.
+    those of the text. ``None``: the text holds nothing newer. A ``SyntaxError``: what is wrong with the text besides.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             reader = _Reader(text.encode())
-            reader.code(0, inside=False)
+            reader.read()
             return reader.module()
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (ValueError, RecursionError, MemoryError):
         return None
 
 
@@ -86,6 +85,14 @@ class _Reader:
         self.holes: dict[int, ast.expr] = {}
         self.aliases: set[int] = set()
         self.depth = 0
+        self.sure = 0
+
+    def read(self) -> None:
+        """Put older forms for newer ones, as far as the text can be read; ``ast.parse`` tells what is wrong there."""
+        try:
+            self.code(0, inside=False)
+        except SyntaxError:
+            self.out[self.sure :] = self.data[self.sure :]
 
     def module(self) -> ast.Module | SyntaxError | None:
         """The tree of what ``out`` became."""
@@ -112,6 +119,8 @@ class _Reader:
         strings: list[tuple[_Token, list[ast.expr] | None]] = []
         while match := _TOKEN.match(self.data, at):
             start, at, kind, text = at, match.end(), match.lastgroup, match[0]
+            if not inside:
+                self.sure = start
             if kind == "skip" or (kind == "newline" and (closers or inside)):
                 continue
             if kind == "string":
@@ -133,7 +142,7 @@ class _Reader:
                 if not closers or closers.pop() != text:
                     raise SyntaxError("unbalanced bracket")
             line.append(_Token(start, at, text))
-        if inside or closers:
+        if inside:
             raise SyntaxError("unexpected end of file")
         self._join(strings)
         self._statement(line)

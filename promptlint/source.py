@@ -191,8 +191,7 @@ def _newer(source: Source, error: SyntaxError) -> ast.Module | Broken:
     found = downlevel(source.text)
     if isinstance(found, ast.Module):
         return found
-    overcome = found is not None and (found.lineno or 0) > (error.lineno or 0)
-    return _broken(source, found if found and overcome else error)
+    return _broken(source, found or error)
 
 
 def _broken(source: Source, error: SyntaxError) -> Broken:

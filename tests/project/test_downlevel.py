@@ -209,15 +209,6 @@ def test_plain_code_around_a_construct_is_read_as_ever(file: Path) -> None:
         "x = \ud800",
         "f'{" * 3000,
         "x = " + "f'{" * 50 + "1" + "}'" * 50,
-    ],
-)
-def test_what_is_wrong_in_every_python_stays_wrong(text: str) -> None:
-    assert downlevel(text) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "type Row = A = int",
         "type Row[] = int",
         "type Row[T].x = int",
@@ -231,14 +222,22 @@ def test_what_is_wrong_in_every_python_stays_wrong(text: str) -> None:
         "(" * 300 + "f'{a['b']}'" + ")" * 300,
     ],
 )
-def test_newer_syntax_excuses_nothing_else(text: str) -> None:
+def test_what_is_wrong_in_every_python_stays_wrong(text: str) -> None:
     assert not isinstance(downlevel(text), ast.Module)
-    assert isinstance(source_of(text).tree, Broken)
 
 
-def test_the_error_told_is_the_one_that_newer_pythons_have_too() -> None:
-    tree = source_of("type Row = int\nx = 1\né = f'ü{a['é']}' + * 2\n").tree
-    assert tree == Broken(3, 20, "invalid syntax")
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message"),
+    [
+        ("é = f'ü{a['é']}' + * 2", 3, 20, "invalid syntax"),
+        ("f(f'{a['b']}'", 3, 2, "'(' was never closed"),
+        ("y = f'{a['b']}']\ntype Cell = int", 3, 16, "unmatched ']'"),
+        ("y = 'a\ntype Cell = int", 3, 5, "unterminated string literal (detected at line 3)"),
+        ("try: a()\nexcept A, B as c: d()", 4, 8, "multiple exception types must be parenthesized"),
+    ],
+)
+def test_the_error_told_is_the_one_that_newer_pythons_have_too(text: str, line: int, column: int, message: str) -> None:
+    assert source_of(f"type Row = int\nx = f'{{a['b']}}'\n{text}\n").tree == Broken(line, column, message)
 
 
 def test_the_first_error_is_told_when_newer_syntax_follows() -> None:
@@ -247,7 +246,7 @@ def test_the_first_error_is_told_when_newer_syntax_follows() -> None:
 
 
 def test_a_broken_string_is_told_where_it_is() -> None:
-    tree = source_of("x = 1\ny = f'{a b}'\n").tree
+    tree = source_of("type Row = int\ny = f'{a b}'\ntype Cell = int\n").tree
     assert isinstance(tree, Broken) and tree.line == 2
     assert tree.message.startswith("f-string: invalid syntax")
 
