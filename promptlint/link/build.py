@@ -137,6 +137,8 @@ class _Builder:
     def build(self) -> Request | None:
         ev, call, row = self.ev, self.sink.call, self.sink.row
         self._receiver_parts()
+        for name, value in self.sink.preset.keywords.items() if self.sink.preset is not None else ():
+            self._argument(name, value, self.span, False)
         position = 0
         for argument in call.args:
             if isinstance(argument, Star):
@@ -253,6 +255,8 @@ class _Builder:
                     following = option.this
                 elif isinstance(option, Hole) and option.type:
                     self._client_rows(option.type)
+                elif isinstance(option, Hole) and "wrapped-client" in option.features:
+                    self.parts.open.append(option.name)
             receiver = following
 
     def _client(self, value: Value, span: Span) -> None:

@@ -345,7 +345,8 @@ def unknown(ev: Evaluator, name: str, args: _Args) -> Value:
         replace(o, features=o.features | {"opaque-call"}) if "opaque-call" not in o.features else o
         for o in args.origins
     )
-    return args.hole(deps, window=_window(args))
+    wraps = any(isinstance(o, External) and o.instance and ev.clients_of_type(o.name) for v in args.values for o in options(v))
+    return args.hole(deps, window=_window(args), features=frozenset({"wrapped-client"}) if wraps else frozenset())
 
 
 def _window(args: _Args) -> int | None:
@@ -794,8 +795,7 @@ def _partial(ev: Evaluator, args: _Args) -> Value | None:
     func = args.get(0)
     if isinstance(func, Routine):
         return replace(func, preset=((*func.preset[0], *args.values[1:]), (*func.preset[1], *args.keywords.items())))
-    expr = args.expr(0)
-    if isinstance(expr, Attr) and isinstance(func, (External, Hole)):
+    if isinstance(func, (External, Hole)):
         return External("functools.partial", args.span, instance=True, arguments=tuple(args.values), keywords=args.keywords)
     return func
 

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 
-from promptlint.expression import Attr, Call, Definition, Free, Global, Import, Summary
+from promptlint.expression import After, AfterLoop, Attr, Call, Definition, Free, Global, Import, Phi, Summary
 from promptlint.index import Class, Function, Module, dotted, terminal
 from promptlint.knowledge import Knowledge
 from promptlint.project import Project, SourceRef
@@ -253,6 +253,8 @@ def called_name(call: Call) -> str | None:
 
 def reference_name(value: object) -> str | None:
     """The last name of an expression that refers to something by name."""
+    while isinstance(value, (After, Phi, AfterLoop)):
+        value = value.phi.before if isinstance(value, AfterLoop) else value.before
     if isinstance(value, (Attr, Global, Free)):
         return value.name
     if isinstance(value, Import):

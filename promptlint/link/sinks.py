@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Call, Expr, Free, Global, Import, Star
+from promptlint.expression import After, AfterLoop, Attr, Call, Expr, Free, Global, Import, Phi, Star
 from promptlint.index import Function, Module
 from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link.values import External, Hole, Instance, Routine, Value, options
@@ -40,6 +40,8 @@ class Sink:
     call: Call
     row: SinkRow
     receiver: Value | None = None
+    preset: External | None = None
+    """The ``functools.partial`` that is called, with the arguments that it holds."""
 
 
 @lru_cache(maxsize=4)
@@ -71,12 +73,20 @@ def row_for_name(knowledge: Knowledge, name: str) -> SinkRow | None:
     return _names(_Key(knowledge)).get(name)
 
 
+def unchanged(node: Expr) -> Expr:
+    """What a name meant before loops and calls that got it: they do not rename what they are handed."""
+    while isinstance(node, (After, Phi, AfterLoop)):
+        node = node.phi.before if isinstance(node, AfterLoop) else node.before
+    return node
+
+
 def chain(node: Expr) -> list[str]:
     """The attribute names of an expression, the last one first."""
     names: list[str] = []
+    node = unchanged(node)
     while isinstance(node, Attr):
         names.append(node.name)
-        node = node.base
+        node = unchanged(node.base)
     if isinstance(node, (Global, Free)):
         names.append(node.name)
     elif isinstance(node, Import):
@@ -122,7 +132,8 @@ def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
         if sink is not None:
             yield sink
             continue
-        for position, argument in enumerate(call.args):
+        for position, handed_over in enumerate(call.args):
+            argument = unchanged(handed_over)
             if isinstance(argument, Attr):
                 row = row_for_reference(ev.knowledge, argument)
                 if row is not None:
@@ -136,9 +147,13 @@ def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
 def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     knowledge = ev.knowledge
     last = chain(call.func)[:1]
+    keywords = {k for k, _ in call.keywords}
+    if "messages" in keywords and (not last or last[0] not in knowledge.sink_suffixes):
+        partial = _partial(ev, function, call)
+        if partial is not None:
+            return partial
     if not last:
         return None
-    keywords = {k for k, _ in call.keywords}
     if last[0] not in knowledge.sink_suffixes:
         if "messages" in keywords and keywords & {"model", "system", "tools", "system_prompt"}:
             return _structural(ev, function, call)
@@ -162,6 +177,17 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
         return Sink(function, call, shaped, receiver)
     if "messages" in keywords and keywords & {"model", "system", "tools", "system_prompt"}:
         return _structural(ev, function, call)
+    return None
+
+
+def _partial(ev: Evaluator, function: Function, call: Call) -> Sink | None:
+    """A call of ``functools.partial(client.messages.create, ...)`` under whatever name."""
+    for option in options(ev.eval(call.func, ev.generic(function))):
+        if isinstance(option, External) and option.name == "functools.partial" and option.arguments:
+            target = option.arguments[0]
+            row = row_for_name(ev.knowledge, target.name) if isinstance(target, External) else None
+            if row is not None:
+                return Sink(function, call, row, target, option)
     return None
 
 
