@@ -137,6 +137,23 @@ _LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, 
 """Nodes that say nothing to the index by themselves; most nodes of a tree are such."""
 
 
+def _names(target: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+
+def _container(iterable: ast.expr) -> ast.expr:
+    """What a loop over ``iterable`` takes its elements from: ``x`` in ``enumerate(x[:-1])`` and ``x.values()``."""
+    while True:
+        if isinstance(iterable, (ast.Subscript, ast.Starred)):
+            iterable = iterable.value
+        elif isinstance(iterable, ast.Call) and terminal(iterable.func) in ("enumerate", "reversed", "list") and iterable.args:
+            iterable = iterable.args[0]
+        elif isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Attribute):
+            iterable = iterable.func.value
+        else:
+            return iterable
+
+
 def _push_children(node: ast.AST, stack: list[ast.AST]) -> None:
     """As ``stack.extend(ast.iter_child_nodes(node))``, without leaves and in a fraction of the time."""
     for name in node._fields:
@@ -154,9 +171,16 @@ class _Indexer:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.stores: dict[Function, set[str]] = {}
+        self.edited: dict[Function, set[str]] = {}
+        """Local names whose inside a function changes."""
+        self.loops: list[tuple[Function, ast.expr, ast.expr]] = []
 
     def run(self) -> None:
         self._body(self.module.tree.body, self.module.body, None, "")
+        # A change inside a loop variable is a change to what the loop runs over; inner loops stand behind outer ones.
+        for function, target, iterable in reversed(self.loops):
+            if _names(target) & self.edited.get(function, set()):
+                self._store(_container(iterable), function, inside=True)
         for function, names in self.stores.items():
             function.stores = frozenset(names)
 
@@ -187,7 +211,7 @@ class _Indexer:
                 if not called or called[-1] is not function:
                     called.append(function)
                 if name in MUTATORS and isinstance(node.func, ast.Attribute):
-                    self._store(node.func.value, function)
+                    self._store(node.func.value, function, inside=True)
             if any(k.arg == "messages" for k in node.keywords):
                 module.keyword_messages.add(function)
             for argument in [*node.args, *(k.value for k in node.keywords)]:
@@ -202,12 +226,15 @@ class _Indexer:
             )
             for target in targets:
                 self._store(target, function)
+            if isinstance(node, (ast.For, ast.AsyncFor)):
+                self.loops.append((function, node.target, node.iter))
         elif isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names):
             module.stars.append((node.level, node.module))
         elif isinstance(node, ast.Global):
             self.stores.setdefault(function, set()).update(node.names)
 
-    def _store(self, target: ast.expr, function: Function) -> None:
+    def _store(self, target: ast.expr, function: Function, inside: bool = False) -> None:
+        """Notes what a target names as changed; ``inside``: the object it names, not the name."""
         stack = [target]
         while stack:
             node = stack.pop()
@@ -215,7 +242,10 @@ class _Indexer:
                 stack.extend(node.elts)
             elif isinstance(node, (ast.Subscript, ast.Starred)):
                 stack.append(node.value)
+                inside = inside or isinstance(node, ast.Subscript)
             elif isinstance(node, ast.Attribute):
+                if isinstance(node.value, ast.Name):
+                    self.edited.setdefault(function, set()).add(node.value.id)
                 self.stores.setdefault(function, set()).add(node.attr)
                 listed = self.module.attribute_stores.setdefault(node.attr, [])
                 if not listed or listed[-1] is not function:
@@ -224,6 +254,8 @@ class _Indexer:
                     stack.append(node.value)
             elif isinstance(node, ast.Name):
                 self.stores.setdefault(function, set()).add(node.id)
+                if inside:
+                    self.edited.setdefault(function, set()).add(node.id)
 
     def _function(
         self,

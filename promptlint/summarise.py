@@ -527,7 +527,7 @@ class _Summariser:
                 root = root.base
             elif isinstance(root, (Phi, After)):
                 root = root.before
-            elif isinstance(root, Call) and isinstance(root.func, Global) and root.func.name in ("enumerate", "reversed") and root.args:
+            elif isinstance(root, Call) and isinstance(root.func, Global) and root.func.name in ("enumerate", "reversed", "list") and root.args:
                 root = root.args[0]
             elif isinstance(root, Call) and isinstance(root.func, Attr) and root.func.name in ("get", "items", "values"):
                 root = root.func.base
@@ -542,8 +542,10 @@ class _Summariser:
                         if not isinstance(value, Element):
                             env[key] = Mutate(new.at, "edit", value, (new,), self.guards, self.loops)
                             return
-        if inside and isinstance(root, (Param, Attr, Global)):
-            return
+                path = _place_of(root)
+                if path is not None:
+                    env[path] = Mutate(new.at, "edit", root, (new,), self.guards, self.loops)
+                    return
 
     # -- expressions --------------------------------------------------------------------------------------------
 
@@ -848,6 +850,17 @@ def _rooted(node: Expr, initial: Expr | None) -> bool:
         else:
             return False
     return False
+
+
+def _place_of(node: Expr) -> str | None:
+    """The path of an attribute of a parameter or of an outer name, or of an outer name itself."""
+    names: list[str] = []
+    while isinstance(node, Attr):
+        names.append(node.name)
+        node = node.base
+    if isinstance(node, (Global, Free)) or (isinstance(node, Param) and names):
+        return ".".join([node.name, *reversed(names)])
+    return None
 
 
 def _is_place(node: ast.expr) -> bool:
