@@ -82,10 +82,10 @@ def hash_order(ev: Evaluator, frame: Frame, at: At) -> Origins:
     )
 
 
-def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], Value]) -> Value:
-    """Marks what is there or not as depending on what the test depends on (looked at only when asked)."""
+def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], Value], cheap: bool) -> Value:
+    """Marks what is there or not as depending on what the test depends on (looked at only when asked, or ``cheap``)."""
     if isinstance(value, Text):
-        return _switched(value, alternatives, test)
+        return _switched(value, alternatives, test) if cheap else value
     if not isinstance(value, Seq):
         return value
     certain = [set(map(id, a.items)) for a in alternatives if isinstance(a, Seq)]
@@ -155,7 +155,7 @@ def _conditional(item: Item, test: Callable[[], Value]) -> Lazy:
 
 
 def picked(item: Item, tests: Sequence[Value]) -> Item:
-    """A known element that is there or not: what depends on it depends on what picks it."""
+    """An element that is there or not: what depends on it depends on what picks it."""
     deps = tuple(o for o in union(*(t.origins() for t in tests)) if o.axes & {Axis.CALL, Axis.TURN})
     return replace(item, held=_with_condition(item.value, deps)) if deps else item
 
@@ -203,10 +203,23 @@ def binary(ev: Evaluator, op: str, left: Value, right: Value, span: Span, shown:
         known = _arithmetic(op, left.value, right.value)
         if known is not None:
             return Const(known, span)
+    if op == "-" and _is_clock(left) and _is_clock(right):
+        return Hole(shown, span, tuple(_elapsed(o) for o in left.origins()))
     features = frozenset().union(*(v.features for v in (left, right) if isinstance(v, Hole)))
     if any(isinstance(v, Hole) and v.base is not None for v in (left, right)):
         features = features | {"base"}
     return Hole(shown, span, union(left.origins(), right.origins()), features=features)
+
+
+def _is_clock(value: Value) -> bool:
+    return isinstance(value, Hole) and any(o.kind == "time" for o in value.deps)
+
+
+def _elapsed(origin: Origin) -> Origin:
+    """Between two readings of a clock lies a time that counts up."""
+    if origin.kind != "time":
+        return origin
+    return replace(origin, kind="counter", what="the elapsed time", grain=None, axes=origin.axes | {Axis.CALL})
 
 
 def _front(a: tuple[Item, ...], b: tuple[Item, ...], span: Span) -> tuple[Item, ...]:

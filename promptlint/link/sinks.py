@@ -99,9 +99,13 @@ def row_for_reference(knowledge: Knowledge, node: Expr) -> SinkRow | None:
     names = chain(node)
     if not names:
         return None
+    root = unchanged(node)
+    while isinstance(root, Attr):
+        root = unchanged(root.base)
+    made = not isinstance(root, (Global, Free, Import))
     for row in knowledge.sinks_by_suffix.get(names[0], ()):
         wanted = row.call.split(".")[::-1]
-        if row.distinctive and len(wanted) > 1 and names[: len(wanted)] == wanted and len(names) > len(wanted):
+        if row.distinctive and len(wanted) > 1 and names[: len(wanted)] == wanted and (len(names) > len(wanted) or made):
             return row
     return None
 
