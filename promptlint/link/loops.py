@@ -168,7 +168,7 @@ def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> 
         inner, inner_order = _clause(ev, node, child, index + 1, span)
         order = union(order, inner_order)
         for made in inner:
-            if open_tests and isinstance(item, One):
+            if open_tests and not isinstance(item, History):
                 made = containers.picked(made, open_tests)
             result.append(_as_part_of(item, made, bool(open_tests)))
     return result, order

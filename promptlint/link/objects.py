@@ -372,6 +372,9 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
         methods = [own] if own is not None else []
     if methods:
         return join(_method(ev, base, m, span) for m in methods)
+    if base.init is None and not base.exact and _is_given(ev, base.cls, name, span):
+        origin = Origin("input", f"the parameter {name}", base.span, CALL, frozenset({Axis.CALL}))
+        return Hole(name, span, (origin,), root=True)
     key = (base.cls, id(base.init), name, base.exact, base.level)
     cached = ev.attribute_cache.get(key)
     if cached is not None:
@@ -385,6 +388,15 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
         ev.attributes_active.discard(("state", *key))
     ev.attribute_cache[key] = value
     return value
+
+
+def _is_given(ev: Evaluator, cls: Class, name: str, span: Span) -> bool:
+    """Whether a field of a record holds nothing but what the outside put into it."""
+    owner = next((c for c in ev.program.mro(cls) if name in c.fields), None)
+    if owner is None or not is_record(ev, cls) or _written_later(ev, cls, name):
+        return False
+    annotation, default = owner.fields[name]
+    return default is None and declared_value(ev, annotation, owner.module, span) is None
 
 
 def _method(ev: Evaluator, base: Instance, method: Function, span: Span) -> Value:
