@@ -56,9 +56,10 @@ def breaks(request: Request, gap: float) -> tuple[Break, ...]:
     if not request.facts.caches or not (request.reuse.turns or request.reuse.repeats):
         return ()
     found: list[Break] = []
+    losses: dict[tuple[int, Scope, Moment], Interval] = {}
     for index, segment in enumerate(request.segments):
         for cause in segment.causes:
-            candidates = tuple(_candidates(request, index, cause, gap))
+            candidates = tuple(_candidates(request, index, cause, gap, losses))
             if not candidates:
                 continue
             loudest = max(candidates, key=lambda b: b.severity)
@@ -293,8 +294,13 @@ def how_often(broken: Break) -> str:
 # --- the verdict on one cause ----------------------------------------------------------------------------------------
 
 
-def _candidates(request: Request, index: int, cause: Cause, gap: float) -> Iterator[Break]:
-    """The scopes that this cause breaks at this segment, each with its level; the widest loss comes first."""
+def _candidates(
+    request: Request, index: int, cause: Cause, gap: float, losses: dict[tuple[int, Scope, Moment], Interval]
+) -> Iterator[Break]:
+    """The scopes that this cause breaks at this segment, each with its level; the widest loss comes first.
+
+    ``losses`` keeps what a segment loses in a scope, which is the same for all of its causes.
+    """
     segment = request.segments[index]
     if cause.kind == "opaque":  # not known to vary: no evidence
         return
@@ -302,7 +308,8 @@ def _candidates(request: Request, index: int, cause: Cause, gap: float) -> Itera
         since = _since(request, scope)
         if since is None or not _differs(cause, scope, since) or not _stands(request, index, cause, scope):
             continue
-        lost = _lost(request, index, scope, since)
+        key = (index, scope, since)
+        lost = losses.get(key) or losses.setdefault(key, _lost(request, index, scope, since))
         severity = _gated(request, index, scope, lost, _loudness(cause, scope, segment.region, gap))
         if severity is None:
             continue
@@ -431,7 +438,8 @@ def _last_marked(request: Request) -> int:
 
 def _last_history(request: Request) -> int:
     """The last segment that holds kept turns, -1 without one."""
-    return max((i for i, s in enumerate(request.segments) if _kept(s)), default=-1)
+    segments = request.segments
+    return next((i for i in range(len(segments) - 1, -1, -1) if _kept(segments[i])), -1)
 
 
 def _kept(segment: Segment) -> bool:

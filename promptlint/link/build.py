@@ -545,7 +545,7 @@ class _Builder:
         for piece in _merged(pieces):
             switched = region is Region.SYSTEM and piece.text is not None
             causes = self._causes(
-                (o for o in union(piece.deps, order) if o.kind != "conditional" or switched), piece.span
+                (o for o in union(piece.deps, order) if o.kind != "conditional" or (switched and _decides(o))), piece.span
             )
             tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else self._hole_tokens(piece)
             if piece.text is not None and not piece.text:
@@ -577,7 +577,7 @@ class _Builder:
             and last.optional
             and segment.optional
             and (last.text is None or not last.causes)
-            and {(c.kind, c.origin) for c in last.causes} >= {(c.kind, c.origin) for c in segment.causes}
+            and {(c.kind, c.origin, c.grain) for c in last.causes} >= {(c.kind, c.origin, c.grain) for c in segment.causes}
             and (len(self.segments) > MANY_SEGMENTS or last.text is None or segment.text is None)
         ):
             self.segments[-1] = replace(
@@ -811,6 +811,8 @@ class _Builder:
     def _cause(self, origin: Origin) -> Cause | None:
         kind, axes, what = origin.kind, origin.axes, origin.what
         features = origin.features
+        if kind == "conditional" and what.startswith("the parameter ") and self._input(origin) is None:
+            return None
         if kind == "input":
             decided = self._input(origin)
             if decided is None:
@@ -959,6 +961,11 @@ def _role_source(value: Value) -> str:
                 if entry is not None and isinstance(entry.value, Hole):
                     return entry.value.name
     return ""
+
+
+def _decides(origin: Origin) -> bool:
+    """Whether what a test depends on is something that the user or a clock changes between two turns."""
+    return origin.grain is not None or origin.what.startswith("the parameter ") or origin.kind == "mode"
 
 
 def _looks_like_messages(value: Value) -> bool:

@@ -114,7 +114,10 @@ class Value:
         return self
 
     def along(self, step: Step) -> Value:
-        """The same value, one hop further on the way of everything it depends on."""
+        """The same value, one hop further on the way of everything it depends on.
+
+        The inside of a container keeps its own way: to move it would unshare what many containers hold.
+        """
         done: dict[int, Origin] = {}
 
         def how(origin: Origin) -> Origin:
@@ -123,6 +126,10 @@ class Value:
                 moved = done[id(origin)] = origin.via(step)
             return moved
 
+        if isinstance(self, (Seq, Map)):
+            return self
+        if isinstance(self, Choice):
+            return Choice(tuple(o.along(step) for o in self.options))
         return self.change(how)
 
 
