@@ -547,9 +547,12 @@ class _Builder:
             causes = self._causes(
                 (o for o in union(piece.deps, order) if o.kind != "conditional" or (switched and _decides(o))), piece.span
             )
-            tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else self._hole_tokens(piece)
             if piece.text is not None and not piece.text:
                 continue
+            if (repeats or piece.repeats) and region is not Region.SYSTEM:
+                # Among messages, what repeats is a message: text that repeats inside of one is text of unknown length.
+                piece = replace(piece, text=None, name=piece.name or (piece.text or "").strip()[:40], optional=True, repeats=False)
+            tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else self._hole_tokens(piece)
             self._append(
                 Segment(
                     region,
@@ -561,7 +564,7 @@ class _Builder:
                     self.groups,
                     causes,
                     optional or piece.optional,
-                    repeats or piece.repeats,
+                    (repeats or piece.repeats) and region is Region.SYSTEM,
                     piece.name,
                     piece.persistent and not causes,
                 )
@@ -624,6 +627,13 @@ class _Builder:
                         self.segments[before:] = [replace(s, causes=()) for s in self.segments[before:]]
 
     def _message(self, item: Item, region: Region, role: str | None, order: Origins) -> None:
+        before, marked = len(self.segments), len(self.breakpoints)
+        self._one_message(item, region, role, order)
+        if not isinstance(item, One):
+            self.segments[before:] = [replace(s, repeats=True) for s in self.segments[before:]]
+            self.breakpoints[marked:] = [_for_each(b, item.span) for b in self.breakpoints[marked:]]
+
+    def _one_message(self, item: Item, region: Region, role: str | None, order: Origins) -> None:
         for option in options(item.value):
             optional = item.optional or isinstance(item.value, Choice) or not isinstance(item, One)
             if isinstance(option, Map):
@@ -631,14 +641,7 @@ class _Builder:
                 if content is not None:
                     if _is_marked(option) and not option.entries.keys() & {"type"}:
                         self._mark(option, item, len(self.segments), optional, problem="message")
-                    if isinstance(item, One):
-                        self._blocks(content.value, content.span, region, role, optional or content.optional)
-                    else:
-                        before, marked = len(self.segments), len(self.breakpoints)
-                        self._blocks(content.value, content.span, region, role, True)
-                        for index in range(before, len(self.segments)):
-                            self.segments[index] = replace(self.segments[index], repeats=True)
-                        self.breakpoints[marked:] = [_for_each(b, item.span) for b in self.breakpoints[marked:]]
+                    self._blocks(content.value, content.span, region, role, optional or content.optional)
                     continue
                 if _is_marked(option):
                     self._mark(option, item, len(self.segments) - 1, optional)
@@ -650,7 +653,7 @@ class _Builder:
                 if content_value is not None:
                     self._blocks(content_value, item.span, region, role, optional)
                     continue
-            self._text(option, item.span, region, role, optional, not isinstance(item, One), order)
+            self._text(option, item.span, region, role, optional, order=order)
 
     def _is_history(self, item: Item) -> bool:
         if isinstance(item, History):
