@@ -200,6 +200,14 @@ class Comp(Expr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Once(Expr):
+    """A value that is stored where a test found nothing yet: in an object (``keeper``), or in the module (``None``)."""
+
+    value: Expr
+    keeper: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Phi(Expr):
     """A variable at the head of loop ``loop``: ``before`` it, or what the last iteration left."""
 

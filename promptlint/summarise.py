@@ -32,6 +32,7 @@ from promptlint.expression import (
     LoopEnd,
     LoopState,
     Mutate,
+    Once,
     Param,
     Phi,
     SeqOf,
@@ -143,6 +144,8 @@ class _Summariser:
         self.env: Env | None = {}
         self.loops: tuple[int, ...] = ()
         self.guards: tuple[Guard, ...] = ()
+        self.facts: tuple[Guard, ...] = ()
+        """Tests whose other way has left the block."""
         self.exits: list[_End] = []
         self.stops: list[_End] = []
         """Where the body stops without coming to an end: at a ``raise``, or in a loop that nothing leaves."""
@@ -194,10 +197,12 @@ class _Summariser:
     # -- statements ---------------------------------------------------------------------------------------------
 
     def block(self, body: Iterable[ast.stmt]) -> None:
+        known = self.facts
         for statement in body:
             if self.env is None:
-                return
+                break
             self.statement(statement)
+        self.facts = known
 
     def statement(self, node: ast.stmt) -> None:
         method = getattr(self, "_" + type(node).__name__, None)
@@ -309,6 +314,9 @@ class _Summariser:
         self.block(node.orelse)
         no = self.env
         self.guards = outer
+        if yes is None or no is None:
+            # The rest of the block runs on one of the ways only.
+            self.facts = (*self.facts, Guard(test, sense=no is None))
         self.env = _merge(test, yes, no)
 
     def _Match(self, node: ast.Match) -> None:
@@ -462,6 +470,8 @@ class _Summariser:
 
     def assign(self, target: ast.expr, value: Expr) -> None:
         if isinstance(target, ast.Name):
+            if target.id in self.globals and self._is_missing(target.id):
+                value = Once(value.at, value, None)
             self.bind(target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             starred = next((i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
@@ -475,8 +485,10 @@ class _Summariser:
                     self.assign(element, Item(at, value, Literal(at, i)))
         elif isinstance(target, ast.Attribute):
             base = self.expr(target.value)
-            self.summary.writes.append(Write(base, target.attr, value, _at(target), self.loops))
             path = _path(target)
+            if path is not None and self._is_missing(path):
+                value = Once(value.at, value, base)
+            self.summary.writes.append(Write(base, target.attr, value, _at(target), self.loops))
             if path is not None:
                 self.bind(path, value)
             elif isinstance(target.value, ast.Subscript):
@@ -490,6 +502,10 @@ class _Summariser:
                 self.update(target.value, "setslice", (*bounds, value), at)
             else:
                 self.update(target.value, "setitem", (self.expr(target.slice), value), at)
+
+    def _is_missing(self, path: str) -> bool:
+        """Whether this place is only reached while nothing is stored under ``path``."""
+        return any(_finds_nothing(guard, path) for guard in (*self.guards, *self.facts))
 
     def update(self, target: ast.expr, op: str, args: tuple[Expr, ...], at: At) -> None:
         """An in-place change of what ``target`` names: the path, its aliases, and the container it is an element of."""
@@ -804,6 +820,34 @@ def _merge_all(ends: list[Env], test: Expr | None = None) -> Env:
     for other in ends[1:]:
         result = _merge(test, result, other) or {}
     return dict(result)
+
+
+def _finds_nothing(guard: Guard, path: str) -> bool:
+    """A test that says that ``path`` is ``None``, empty or not there."""
+    test = guard.test
+    if not isinstance(test, Test):
+        return test is not None and not guard.sense and _place(test) == path
+    subject = test.parts[0]
+    if test.op == "not":
+        if isinstance(subject, Call) and isinstance(subject.func, Global) and subject.func.name == "hasattr":
+            owner, name = (*subject.args, None, None)[:2]
+            named = isinstance(name, Literal) and owner is not None and f"{_place(owner)}.{name.value}" == path
+            return guard.sense and named
+        return guard.sense and _place(subject) == path
+    if test.op in ("is", "is not") and isinstance(test.parts[1], Literal) and test.parts[1].value is None:
+        return guard.sense == (test.op == "is") and _place(subject) == path
+    return False
+
+
+def _place(node: Expr) -> str | None:
+    """``self.client.system`` as a path, for what was read there before anything was written."""
+    parts: list[str] = []
+    while isinstance(node, Attr):
+        parts.append(node.name)
+        node = node.base
+    if not isinstance(node, (Param, Global, Free)):
+        return None
+    return ".".join(reversed([*parts, node.name]))
 
 
 def _mutated(value: Expr, initial: Expr | None) -> bool:

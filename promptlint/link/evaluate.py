@@ -30,6 +30,7 @@ from promptlint.expression import (
     Literal,
     LoopState,
     Mutate,
+    Once,
     Param,
     Phi,
     SeqOf,
@@ -548,6 +549,13 @@ class Evaluator:
     def _element(self, node: Element, frame: Frame) -> Value:
         return loops.element(self, node, frame)
 
+    def _once(self, node: Once, frame: Frame) -> Value:
+        level = IMPORT
+        if node.keeper is not None:
+            keeper = only(self.eval(node.keeper, frame), Instance)
+            level = SESSION if keeper is None else keeper.level
+        return self.eval(node.value, frame).change(lambda o: replace(o, level=min(o.level, level)))
+
     def _phi(self, node: Phi, frame: Frame) -> Value:
         return loops.phi(self, node, frame)
 
@@ -756,6 +764,8 @@ def children(node: Expr) -> tuple[Expr, ...]:
     if isinstance(node, Comp):
         inner = [node.element] + ([node.value] if node.value is not None else [])
         return (*inner, *(n for _, of, tests in node.clauses for n in (of, *tests)))
+    if isinstance(node, Once):
+        return (node.value,)
     if isinstance(node, Phi):
         return (node.before,)
     if isinstance(node, AfterLoop):
@@ -806,7 +816,7 @@ def _cheap(node: Expr, depth: int = 0) -> bool:
         return _cheap(node.base, depth + 1) and isinstance(node.key, Literal)
     if isinstance(node, Call):
         func = node.func
-        plain = isinstance(func, Global) and func.name in ("isinstance", "len", "bool", "getattr", "hasattr", "callable")
+        plain = isinstance(func, Global) and func.name in ("isinstance", "len", "bool", "getattr", "hasattr", "callable", "input")
         method = isinstance(func, Attr) and func.name in ("get", "lower", "strip", "startswith") and _cheap(func.base, depth + 1)
         return (plain or method) and all(_cheap(a, depth + 1) for a in node.args)
     if isinstance(node, (SeqOf, Star)):
@@ -866,6 +876,7 @@ _HANDLERS = {
     SeqOf: Evaluator._sequence,
     Element: Evaluator._element,
     Comp: Evaluator._comp,
+    Once: Evaluator._once,
     Phi: Evaluator._phi,
     AfterLoop: Evaluator._after_loop,
     Mutate: Evaluator._mutate,
