@@ -383,7 +383,9 @@ def _gated(request: Request, index: int, scope: Scope, lost: Interval, severity:
     enough = reaches_minimum(lost, request.facts)
     if enough == "no":
         return None
-    weak = enough == "maybe" or (scope is not Scope.TURN and (assumed(request) or unmarked(request)))
+    # Without a breakpoint nothing is lost today; a history that is kept is reason enough to set one.
+    idle = unmarked(request) and not keeps_history(request)
+    weak = enough == "maybe" or (scope is not Scope.TURN and (assumed(request) or idle))
     return Severity.INFO if weak else severity
 
 

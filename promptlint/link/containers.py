@@ -156,7 +156,11 @@ def _conditional(item: Item, test: Callable[[], Value]) -> Lazy:
 
 def picked(item: Item, tests: Sequence[Value]) -> Item:
     """An element that is there or not: what depends on it depends on what picks it."""
-    deps = tuple(o for o in union(*(t.origins() for t in tests)) if o.axes & {Axis.CALL, Axis.TURN})
+    deps = tuple(
+        replace(o, kind="state") if o.kind == "user" else o  # found by what the user says, not what the user says
+        for o in union(*(t.origins() for t in tests))
+        if o.axes & {Axis.CALL, Axis.TURN}
+    )
     return replace(item, held=_with_condition(item.value, deps)) if deps else item
 
 
