@@ -968,7 +968,8 @@ def _role_source(value: Value) -> str:
 
 def _decides(origin: Origin) -> bool:
     """Whether what a test depends on is something that the user or a clock changes between two turns."""
-    return origin.grain is not None or origin.what.startswith("the parameter ") or origin.kind == "mode"
+    typed = origin.axes == {Axis.TURN}
+    return typed or origin.grain is not None or origin.what.startswith("the parameter ") or origin.kind == "mode"
 
 
 def _looks_like_messages(value: Value) -> bool:
