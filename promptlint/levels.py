@@ -17,6 +17,8 @@ from promptlint.span import Span
 from promptlint.tokens import UNKNOWN, ZERO, Interval
 
 HOUR, DAY = 3_600.0, 86_400.0
+WORTH_A_LINE = 256
+"""Tokens below which a lost prefix is not worth a word, also where an engine caches every token."""
 
 _PER_TURN = frozenset({Axis.CALL, Axis.TURN})
 _PER_CONVERSATION = _PER_TURN | {Axis.CONVERSATION, Axis.USER}
@@ -56,7 +58,7 @@ def breaks(request: Request, gap: float) -> tuple[Break, ...]:
     if not request.facts.caches or not (request.reuse.turns or request.reuse.repeats):
         return ()
     found: list[Break] = []
-    losses: dict[tuple[int, Scope, Moment], Interval] = {}
+    losses: dict[tuple[int, Scope, Moment, bool], Interval] = {}
     for index, segment in enumerate(request.segments):
         for cause in segment.causes:
             candidates = tuple(_candidates(request, index, cause, gap, losses))
@@ -82,9 +84,10 @@ def _same_fault(known: Break, index: int, cause: Cause) -> bool:
 
 def reaches_minimum(tokens: Interval, facts: Facts) -> Literal["yes", "maybe", "no"]:
     """Whether that much text can be cached at all by the provider."""
-    if tokens.low >= facts.minimum:
+    minimum = max(facts.minimum, WORTH_A_LINE)
+    if tokens.low >= minimum:
         return "yes"
-    return "maybe" if tokens.high >= facts.minimum else "no"
+    return "maybe" if tokens.high >= minimum else "no"
 
 
 def one_step_down(confidence: Confidence) -> Confidence:
@@ -295,11 +298,11 @@ def how_often(broken: Break) -> str:
 
 
 def _candidates(
-    request: Request, index: int, cause: Cause, gap: float, losses: dict[tuple[int, Scope, Moment], Interval]
+    request: Request, index: int, cause: Cause, gap: float, losses: dict[tuple[int, Scope, Moment, bool], Interval]
 ) -> Iterator[Break]:
     """The scopes that this cause breaks at this segment, each with its level; the widest loss comes first.
 
-    ``losses`` keeps what a segment loses in a scope, which is the same for all of its causes.
+    ``losses`` keeps what a segment loses in a scope, which is the same for all causes of an order and for all others.
     """
     segment = request.segments[index]
     if cause.kind == "opaque":  # not known to vary: no evidence
@@ -308,8 +311,9 @@ def _candidates(
         since = _since(request, scope)
         if since is None or not _differs(cause, scope, since) or not _stands(request, index, cause, scope):
             continue
-        key = (index, scope, since)
-        lost = losses.get(key) or losses.setdefault(key, _lost(request, index, scope, since))
+        order = cause.kind == "unordered"
+        key = (index, scope, since, order)
+        lost = losses.get(key) or losses.setdefault(key, _lost(request, index, scope, since, order))
         severity = _gated(request, index, scope, lost, _loudness(cause, scope, segment.region, gap))
         if severity is None:
             continue
@@ -389,10 +393,10 @@ def _gated(request: Request, index: int, scope: Scope, lost: Interval, severity:
     return Severity.INFO if weak else severity
 
 
-def _lost(request: Request, index: int, scope: Scope, since: Moment) -> Interval:
+def _lost(request: Request, index: int, scope: Scope, since: Moment, order: bool) -> Interval:
     """Tokens that could be reused in this scope if the segment at ``index`` did not vary.
 
-    Behind it that is all text that does not vary itself. With explicit breakpoints it is what they cover, which begins
+    Behind it that is all text that does not vary itself; when ``order`` is what varies, text without an order counts. With explicit breakpoints it is what they cover, which begins
     right behind the last breakpoint ahead of the segment: without one there, the text before it is lost too.
     """
     start, end = index + 1, len(request.segments) - 1
@@ -408,12 +412,12 @@ def _lost(request: Request, index: int, scope: Scope, since: Moment) -> Interval
         if end < index:
             return ZERO
     total = ZERO
-    for position in range(start, len(request.segments)):
+    for position in range(min(start, index) if order else start, len(request.segments)):
         segment = request.segments[position]
-        varies = any(_differs(c, scope, since) for c in segment.causes)
+        varies = any(_differs(c, scope, since) for c in segment.causes if not (order and c.kind == "unordered"))
         if scope is Scope.TURN and _kept(segment):
             total += UNKNOWN if position >= index else ZERO
-        elif position > end or position == index:
+        elif position > end or (position == index and not (order and segment.repeats)):
             continue
         elif varies and segment.region is Region.LAST_MESSAGE and position > index:
             break  # the question itself: nothing behind it can be shared

@@ -33,7 +33,7 @@ from promptlint.link.values import (
     truth,
     union,
 )
-from promptlint.link.values import Origin, by_role
+from promptlint.link.values import Origin, by_role, stored
 from promptlint.request import Axis
 from promptlint.span import Span
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator, Frame
 
 MAX_UNROLL = 40
+MAX_TOGETHER = 2
+"""Variables of one loop that are followed from one to the next."""
 COUNTER = "builtins.int"
 """Type of the holes that ``range`` and ``enumerate`` give."""
 MAX_NESTING = 4
@@ -102,7 +104,7 @@ def _counting(origin: Origin) -> Origin:
 
 def any_element(ev: Evaluator, sequence: Seq, span: Span, name: str) -> Value:
     """An arbitrary element of a sequence."""
-    values = [i.value for i in sequence.items if not isinstance(i, (Rest, Base))]
+    values = [_taken(i) for i in sequence.items if not isinstance(i, (Rest, Base))]
     rests = [i.value for i in sequence.items if isinstance(i, Rest)]
     values += [Hole(name, span, r.origins(), root=isinstance(r, Hole) and r.root) for r in rests]
     if not values:
@@ -110,6 +112,11 @@ def any_element(ev: Evaluator, sequence: Seq, span: Span, name: str) -> Value:
     if len(values) > MAX_UNROLL:
         values = values[:MAX_UNROLL]
     return join(values)
+
+
+def _taken(item: Item) -> Value:
+    """What an element of a sequence is when it is read."""
+    return stored(item.value) if isinstance(item, History) else item.value
 
 
 def _bind(frame: Frame, loop: int, value: Value | None, carried: dict[str, Value] | None = None) -> Frame:
@@ -153,11 +160,11 @@ def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> 
         if isinstance(item, Base):
             result.append(item)
             continue
-        value = item.value
+        value = _taken(item)
         if isinstance(item, Rest):
             value = any_element(ev, replace(sequence, items=(item,)), span, ev.snippet(frame, iterable.at))
         if tests and isinstance(value, Choice):
-            passing = [o for o in value.options if _tests(ev, tests, _bind(frame, loop, o)) is not False]
+            passing = [o for o in value.options if _tests(ev, tests, _bind(frame, loop, o)) is not None]
             if not passing:
                 continue
             value = passing[0] if len(passing) == 1 else Choice(tuple(passing))
@@ -227,13 +234,13 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
     assert state.iterable is not None
     sequence = containers.as_seq(ev, ev.eval(state.iterable, frame), ev.module_span(frame, state.at))
     items = sequence.items
-    if not items or len(items) > MAX_UNROLL or not any(isinstance(i, One) for i in items):
+    if not items or len(items) > MAX_UNROLL or not any(isinstance(i, (One, History)) for i in items):
         return None
     carried = {name: before if name == node.name else ev.eval(state.before[name], frame) for name in state.steps}
     left = False
     order = listed(sequence.order, ev.module_span(frame, state.at))
     for item in items:
-        child = _bind(frame, state.id, item.value, dict(carried))
+        child = _bind(frame, state.id, _taken(item), dict(carried))
         stepped = {name: ev.eval(step, child) for name, step in state.steps.items()}
         leaves = _leaves(ev, state, child)
         if left:
@@ -297,7 +304,11 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
     """The variable after an unknown number of iterations."""
     before = as_list(ev, before, ev.module_span(frame, node.state.at))
     marker = base_marker(before, node)
-    child = _bind(frame, node.loop, None, {node.name: marker})
+    outer = frame.bindings.get(node.loop, Binding())
+    if len(outer.carried) >= MAX_TOGETHER:
+        return before
+    # Variables of one loop that depend on each other are looked at in the same iteration.
+    child = _bind(frame, node.loop, outer.element, {**outer.carried, node.name: marker})
     key = (id(node), -id(frame))
     if key in ev._active:
         return before
@@ -307,10 +318,15 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
     finally:
         ev._active.discard(key)
     order: Origins = ()
-    if node.state.iterable is not None and isinstance(before, (Seq, Text)):
-        order = containers.as_seq(ev, ev.eval(node.state.iterable, frame), ev.module_span(frame, node.state.at)).order
     level = frame.level_at(node.state.around)
     result = grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=inside)
+    if node.state.iterable is not None and isinstance(before, (Seq, Text)):
+        source = containers.as_seq(ev, ev.eval(node.state.iterable, frame), ev.module_span(frame, node.state.at))
+        order = source.order
+        if isinstance(result, Seq) and len(source.items) == 1 and not inside:
+            of = source.items[0].value
+            items = (replace(i, of=of) if isinstance(i, Many) and i.of is None else i for i in result.items)
+            result = replace(result, items=tuple(items))
     return _reordered(result, listed(order, ev.module_span(frame, node.state.at))) if order else result
 
 
@@ -392,6 +408,9 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
     assert isinstance(base, Base)
     front, back = items[:where], items[where + 1 :]
     front = tuple(i for i in front if not any(i is b for b in before.items))
+    if base.optional:
+        # The list that was kept is only one of the ways: what stands before it belongs to another one.
+        front = tuple(i for i in front if isinstance(i, One) and i.inserted is not None)
     edits = list(base.edits) + [e for e in value.edits if e not in base.edits]
     for item in front:
         edits.append(Edit("prepend", item.span, "inserted in front of older elements", item.guards, value=item.value))
