@@ -139,11 +139,11 @@ def _of_sink(ev: Evaluator, sink: sinks.Sink, settings: Settings, withheld: list
     found: list[Request] = []
     ev.work = 0
     for chain in chains.of(ev, sink):
-        request = build.request(ev, sink, chain)
-        if request is None:
+        made = build.requests(ev, sink, chain)
+        if not made:
             withheld.append(Withheld(ev.span(ev.generic(sink.function), sink.call), "its arguments hold no prompt"))
             break
-        found.append(_judged(request, settings))
+        found.extend(_judged(request, settings) for request in made)
     return found
 
 

@@ -78,6 +78,7 @@ class Definition(Expr):
     """A function, lambda or class defined in this body; ``node`` identifies it in the module's index."""
 
     node: ast.AST
+    decorators: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,6 +293,9 @@ class Summary:
 
     returns: list[Expr] = field(default_factory=list)
     yields: list[Expr] = field(default_factory=list)
+    """What each ``yield`` gives, in order of the source."""
+    yielded: Expr | None = None
+    """All that a generator yields, as a list."""
     calls: list[Call] = field(default_factory=list)
     by_node: dict[int, Call] = field(default_factory=dict)
     references: list[Attr] = field(default_factory=list)

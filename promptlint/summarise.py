@@ -79,6 +79,8 @@ _PURE = frozenset(
     "issubclass len list map max min print range repr reversed round set slice sorted str sum tuple type zip".split()
 )
 """Builtins that change nothing they are handed."""
+_YIELDED = "<yielded>"
+"""Under this name a generator collects what it yields."""
 MAX_DEPTH = 150
 """Nesting of expressions that is followed; deeper ones become ``Unknown``."""
 
@@ -166,6 +168,8 @@ class _Summariser:
         for parameter in self.function.parameters:
             env[parameter.name] = Param(_at(node), parameter.name)
         self.initial = dict(env)
+        if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in _own_nodes(node)):
+            env[_YIELDED] = SeqOf(_at(node), "iterator", ())
         self.env = env
         if isinstance(node, ast.Lambda):
             self.summary.returns.append(self.expr(node.body))
@@ -183,6 +187,7 @@ class _Summariser:
 
     def _finish(self) -> None:
         merged = _merge_ends(self.exits or self.stops)
+        self.summary.yielded = merged.pop(_YIELDED, None)
         parameters = {p.name for p in self.function.parameters}
         for path, value in merged.items():
             root, _, rest = path.partition(".")
@@ -266,9 +271,8 @@ class _Summariser:
                 self.bind(alias.asname or alias.name, Import(_at(node), f"{base}.{alias.name}" if base else alias.name))
 
     def _FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        for decorator in node.decorator_list:
-            self.expr(decorator)
-        self.bind(node.name, Definition(_at(node), node))
+        decorators = tuple(self.expr(d) for d in node.decorator_list)
+        self.bind(node.name, Definition(_at(node), node, decorators))
 
     _AsyncFunctionDef = _FunctionDef
 
@@ -660,12 +664,19 @@ class _Summariser:
 
     def _x_Yield(self, node: ast.Yield) -> Expr:
         if node.value is not None:
-            self.summary.yields.append(self.expr(node.value))
+            value = self.expr(node.value)
+            self.summary.yields.append(value)
+            self._yielded("append", value, _at(node))
         return Unknown(_at(node), "sent value")
+
+    def _yielded(self, op: str, value: Expr, at: At) -> None:
+        env = self._env()
+        if _YIELDED in env:
+            env[_YIELDED] = Mutate(at, op, env[_YIELDED], (value,), self.guards, self.loops)
 
     def _x_YieldFrom(self, node: ast.YieldFrom) -> Expr:
         value = self.expr(node.value)
-        self.summary.yields.append(Star(_at(node), value))
+        self._yielded("extend", value, _at(node))
         return Unknown(_at(node), "yield from", (value,))
 
     def _x_JoinedStr(self, node: ast.JoinedStr) -> Expr:
@@ -955,6 +966,17 @@ def _enclosing_names(function: Function) -> frozenset[str]:
     return frozenset(names)
 
 
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a body without those of functions and classes defined in it."""
+    body = getattr(node, "body", [])
+    stack: list[ast.AST] = list(body) if isinstance(body, list) else [body]
+    while stack:
+        item = stack.pop()
+        yield item
+        if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            stack.extend(ast.iter_child_nodes(item))
+
+
 def _pattern_names(pattern: ast.pattern) -> list[str]:
     return [
         name
@@ -1000,6 +1022,8 @@ def _changed_paths(body: list[ast.stmt]) -> set[str]:
         elif isinstance(node, ast.Delete):
             for t in node.targets:
                 add(t)
+        elif isinstance(node, (ast.Yield, ast.YieldFrom)):
+            changed.add(_YIELDED)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             add(node.optional_vars)
         elif isinstance(node, ast.Call):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -93,6 +94,7 @@ LARGE_MESSAGES = 40
 LARGE_TOKENS = 2_000
 MAX_TEXT = 200_000
 MANY_SEGMENTS = 80
+MAX_WAYS = 3
 
 
 @dataclass
@@ -110,14 +112,21 @@ class _Parts:
         self.values.setdefault(part, []).append((value, span, optional))
 
 
-def request(ev: Evaluator, sink: Sink, chain: Chain) -> Request | None:
-    """The request of ``sink`` in the context ``chain``; ``None`` when the arguments show that it sends no prompt."""
-    return _Builder(ev, sink, chain).build()
+def requests(ev: Evaluator, sink: Sink, chain: Chain) -> list[Request]:
+    """The requests of ``sink`` in the context ``chain``: one for each kind of body that the code can build.
+
+    Empty when the arguments show that it sends no prompt.
+    """
+    first = _Builder(ev, sink, chain)
+    found = [first.build()]
+    found += [_Builder(ev, sink, chain, way).build() for way in range(1, min(first.ways, MAX_WAYS))]
+    return [r for r in found if r is not None]
 
 
 class _Builder:
-    def __init__(self, ev: Evaluator, sink: Sink, chain: Chain) -> None:
+    def __init__(self, ev: Evaluator, sink: Sink, chain: Chain, way: int = 0) -> None:
         self.ev, self.sink, self.chain = ev, sink, chain
+        self.way, self.ways = way, 1
         self.frame = chain.sink_frame
         self.span = ev.span(self.frame, sink.call)
         self.parts = _Parts()
@@ -158,12 +167,21 @@ class _Builder:
             return None
         return self._assemble()
 
+    def _bodies(self, value: Value) -> list[Value]:
+        """The alternatives of an argument that holds a whole request; of bodies that exclude each other, one."""
+        found = list(options(value))
+        bodies = [o for o in found if isinstance(o, (Map, External))]
+        if len(bodies) < 2:
+            return found
+        self.ways = max(self.ways, len(bodies))
+        chosen = bodies[self.way % len(bodies)]
+        return [o for o in found if o is chosen or o not in bodies]
+
     def _spread(self, value: Value, span: Span) -> None:
-        for option in options(value):
+        for option in self._bodies(value):
             if isinstance(option, Map):
-                many = isinstance(value, Choice)
                 for name, entry in option.entries.items():
-                    self._argument(name, entry.value, entry.span, entry.optional or many)
+                    self._argument(name, entry.value, entry.span, entry.optional)
                 for rest in option.rest:
                     self.parts.open.append(f"**{rest.name}" if isinstance(rest, Hole) else "**…")
                 self.parts.open.extend(option.open)
@@ -213,7 +231,7 @@ class _Builder:
         self.parts.add(part, value, span, optional)
 
     def _nested(self, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
-        for option in options(value):
+        for option in self._bodies(value):
             if isinstance(option, External) and option.name == "json.text" and option.arguments:
                 self._nested(option.arguments[0], span, optional, nested)
             elif isinstance(option, External) and option.keywords:
@@ -412,11 +430,15 @@ class _Builder:
         value = item.value
         origins = union(value.origins(), order)
         pieces = list(_deep_text(self.ev, value, item.span))
+        if isinstance(value, Routine):
+            # The library makes the definition from the function: its name, its signature, its docstring.
+            shown = f"{value.function.name} {ast.get_docstring(value.function.node) or ''}"  # type: ignore[arg-type]
+            pieces = [Piece(item.span, shown)]
         known = "".join(p.text or "" for p in pieces if p.text)
         holes = [p for p in pieces if p.text is None]
         low = estimate(known).low if known else 0
         high = estimate(known).high if known else 0
-        unknown = isinstance(item, (Rest, Many, History)) or isinstance(value, (Hole, External, Routine, Instance))
+        unknown = isinstance(item, (Rest, Many, History)) or isinstance(value, (Hole, External, Instance))
         varying = next((p for p in holes if self._causes(p.deps, p.span)), None)
         index = len(self.segments)
         shared = [o for o in value.origins() if o.kind != "conditional"]
@@ -497,6 +519,8 @@ class _Builder:
             else:
                 self._media(value, item, region, role, optional)
             if len(self.segments) == before and inner is not None and _is_marked(value):
+                if item.guards:
+                    return  # put there only under a test, which is there to see that it is not empty
                 self._mark(value, item, max(before - 1, 0), optional, problem="empty")
                 return
             kind = literal(value.entries["type"].value) if "type" in value.entries else None
@@ -696,7 +720,9 @@ class _Builder:
 
     def _turn_level(self, messages: list[tuple[Seq, Span]]) -> int:
         """How many loops of the path lie outside the one whose iterations are turns; 0 when calls of the entry are."""
-        levels = [self._grows_at(i) for s, _ in messages for i in s.items if isinstance(i, History)]
+        lists = [s for s, _ in messages]
+        lists += [o for v, _, _ in self.parts.values.get("prompt", ()) for o in options(v) if isinstance(o, Seq)]
+        levels = [self._grows_at(i) for s in lists for i in s.items if isinstance(i, History)]
         if levels:
             return max(min(levels), CALL)
         return 0
@@ -780,7 +806,7 @@ class _Builder:
     def histories_known(self) -> bool:
         return any(
             isinstance(i, History)
-            for part in ("messages", "input")
+            for part in ("messages", "input", "prompt")
             for v, s, _ in self.parts.values.get(part, ())
             for o in options(v)
             if isinstance(o, Seq)
@@ -1032,6 +1058,8 @@ def _deep_text(ev: Evaluator, value: Value, span: Span) -> Iterator[Piece]:
 
 def _tool_name(value: Value) -> str:
     for option in options(value):
+        if isinstance(option, Routine):
+            return option.function.name
         if isinstance(option, Map):
             for key in ("name", "function"):
                 entry = option.entries.get(key)

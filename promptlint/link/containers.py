@@ -562,9 +562,9 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
         return _put(base, one, op, span)
     if op in ("extend", "update") and args:
         other = as_seq(ev, args[0], span)
-        return replace(
-            base, items=(*base.items, *other.items), order=union(base.order, other.order), edits=(*base.edits, *other.edits)
-        )
+        # What was done to the other list matters here only while this one holds nothing that was sent.
+        edits = base.edits if _sent(base.items) else (*base.edits, *other.edits)
+        return replace(base, items=(*base.items, *other.items), order=union(base.order, other.order), edits=edits)
     if op in ("pop", "popleft", "delitem"):
         index = args[0] if args else Const(0 if op == "popleft" else -1, span)
         return _removed(ev, base, index, node, frame, span)
@@ -644,9 +644,14 @@ def _with_edit(base: Seq, edit: Edit) -> Seq:
     """Notes a change to elements that may have been sent."""
     if any(isinstance(i, Base) for i in base.items):
         return replace(base, items=tuple(replace(i, edits=(*i.edits, edit)) if isinstance(i, Base) else i for i in base.items))
-    if not _kept(base.items):
+    if not (_sent(base.items) if edit.kind == "rewrite" else _kept(base.items)):
         return base
     return replace(base, edits=(*base.edits, edit))
+
+
+def _sent(items: Sequence[Item]) -> bool:
+    """Whether there are elements that an earlier request may have held."""
+    return any(isinstance(i, (History, Rest, Base)) or (isinstance(i, Many) and i.of is not None) for i in items)
 
 
 def _slice_assigned(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -165,6 +166,7 @@ class Evaluator:
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
         self.attributes_active: set[tuple[object, ...]] = set()
         self.global_overrides: dict[tuple[Module, str], Value] = {}
+        self._decorators: dict[Function, tuple[tuple[Expr, ...], Frame]] = {}
         self.writer_levels: dict[Function, int] = {}
         self.by_name_cache: dict[str, Sequence[Function]] = {}
         self.callers_cache: dict[Function, list[callers.Caller]] = {}
@@ -451,6 +453,8 @@ class Evaluator:
         if isinstance(found, Class):
             return Type(found)
         if isinstance(found, Function):
+            if node.decorators:
+                self._decorators[found] = (node.decorators, frame)
             return Routine(found, frame if frame.function is not frame.module.body else None)
         return Hole("definition", self.span(frame, node))
 
@@ -639,6 +643,9 @@ class Evaluator:
         span = self.span(frame, node)
         if self.replies(function):
             return externals.reply(self, node, frame)
+        wrapper = self._decorated(routine, node)
+        if wrapper is not None:
+            return self.invoke(wrapper, node, frame)
         target = self.activation(routine, node, frame)
         if target is None:
             return Hole(self.snippet(frame, node.at), span, self._argument_origins(node, frame), features=frozenset({"bound"}))
@@ -647,6 +654,18 @@ class Evaluator:
             step = Step(span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda")
             result = result.along(step)
         return result
+
+    def _decorated(self, routine: Routine, node: Call) -> Routine | None:
+        """What decorators of the project put in the place of a function."""
+        decorators, frame = self._decorators.get(routine.function, ((), None))
+        if routine.bare or frame is None:
+            return None
+        value = replace(routine, bare=True)
+        for decorator in reversed(decorators):
+            found = only(self.eval(decorator, frame), Routine)
+            made = only(self.apply(found, (value,), node, frame), Routine) if found is not None else None
+            value = made if made is not None else value
+        return value if value.function is not routine.function else None
 
     def replies(self, function: Function) -> bool:
         """Whether a function sends a request itself and returns what the model says: a wrapper of a client."""
@@ -671,24 +690,15 @@ class Evaluator:
         summary = self.summary(function)
         self.running.append(function)
         try:
-            if summary.yields:
-                return self._yielded(summary, target, function, span)
+            if function.decorator_names & {"contextmanager", "asynccontextmanager"} and summary.yields:
+                return join(self.eval(y, target) for y in summary.yields)
+            if summary.yielded is not None:
+                return replace(containers.as_seq(self, self.eval(summary.yielded, target), span), kind="iterator")
             if not summary.returns:
                 return Const(None, span)
             return join(self.eval(r, target) for r in summary.returns)
         finally:
             self.running.pop()
-
-    def _yielded(self, summary: Summary, target: Frame, function: Function, span: Span) -> Value:
-        if function.decorator_names & {"contextmanager", "asynccontextmanager"}:
-            return join(self.eval(y, target) for y in summary.yields)
-        items: list[One | Many | Rest] = []
-        for y in summary.yields:
-            if isinstance(y, Star):
-                items.extend(containers.as_seq(self, self.eval(y.value, target), span).items)  # type: ignore[arg-type]
-            else:
-                items.append(Many(self.eval(y, target), span))
-        return Seq("iterator", tuple(items), span)
 
     def activation(self, routine: Routine, node: Call, frame: Frame, path_loops: tuple[int, ...] = ()) -> Frame | None:
         """The frame of a call, or ``None`` beyond the bounds."""
@@ -777,6 +787,14 @@ def children(node: Expr) -> tuple[Expr, ...]:
     return ()
 
 
+_ORDERS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
 def _decide(op: str, values: list[Value]) -> bool | None:
     """The outcome of a test when it is certain."""
     if op == "not":
@@ -795,6 +813,9 @@ def _decide(op: str, values: list[Value]) -> bool | None:
         x, y = _plain(a), _plain(b)
         if x is not None and y is not None:
             return (x == y) == (op == "==")
+    if op in _ORDERS and isinstance(a, Const) and isinstance(b, Const):
+        if isinstance(a.value, (int, float)) and isinstance(b.value, (int, float)):
+            return _ORDERS[op](a.value, b.value)
     if op in ("in", "not in") and isinstance(b, Seq) and b.known:
         x = _plain(a)
         members = [_plain(i.value) for i in b.items]

@@ -927,6 +927,11 @@ def _asdict(ev: Evaluator, args: _Args) -> Value | None:
     return _fields_of(ev, value, args) if isinstance(value, Instance) else value
 
 
+def _replaced(ev: Evaluator, args: _Args) -> Value | None:
+    value = args.get(0, "obj")
+    return replace(value, overrides={**value.overrides, **args.keywords}) if isinstance(value, Instance) else value
+
+
 def _none(ev: Evaluator, args: _Args) -> Value | None:
     return Const(None, args.span)
 
@@ -1016,5 +1021,6 @@ _FUNCTIONS: dict[str, _Function] = {
     "asyncio.shield": _same,
     "asyncio.gather": _gather,
     "dataclasses.asdict": _asdict,
+    "dataclasses.replace": _replaced,
     "time.strftime": _clock_format(1),
 }

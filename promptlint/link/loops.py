@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator, Frame
 
 MAX_UNROLL = 40
-MAX_TOGETHER = 2
-"""Variables of one loop that are followed from one to the next."""
 COUNTER = "builtins.int"
 """Type of the holes that ``range`` and ``enumerate`` give."""
 MAX_NESTING = 4
@@ -304,11 +302,7 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
     """The variable after an unknown number of iterations."""
     before = as_list(ev, before, ev.module_span(frame, node.state.at))
     marker = base_marker(before, node)
-    outer = frame.bindings.get(node.loop, Binding())
-    if len(outer.carried) >= MAX_TOGETHER:
-        return before
-    # Variables of one loop that depend on each other are looked at in the same iteration.
-    child = _bind(frame, node.loop, outer.element, {**outer.carried, node.name: marker})
+    child = _bind(frame, node.loop, None, {node.name: marker})
     key = (id(node), -id(frame))
     if key in ev._active:
         return before

@@ -454,6 +454,8 @@ class Routine(Value):
     frame: Frame | None
     this: Value | None = None
     preset: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
+    bare: bool = False
+    """Without its decorators, as these get it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -592,8 +594,10 @@ def _join(a: Value, b: Value) -> Value:
     if isinstance(a, Text) and isinstance(b, Text):
         return Text(_splice(a.pieces, b.pieces))
     if isinstance(a, Seq) and isinstance(b, Seq):
+        if a.kind == b.kind == "tuple" and len(a.items) == len(b.items) and a.known and b.known:
+            return replace(a, items=tuple(map(_one_of, a.items, b.items)), order=union(a.order, b.order))
         return replace(a, items=_splice(a.items, b.items), order=union(a.order, b.order), edits=_edits(a.edits, b.edits))
-    if isinstance(a, Map) and isinstance(b, Map):
+    if isinstance(a, Map) and isinstance(b, Map) and not _two_requests(a, b):
         return _join_maps(a, b)
     if isinstance(a, Const) and isinstance(b, Const) and a.value == b.value and type(a.value) is type(b.value):
         return a
@@ -605,6 +609,33 @@ def _join(a: Value, b: Value) -> Value:
     if isinstance(a, Instance) and isinstance(b, Instance) and a.cls is b.cls and a.init is b.init:
         return a
     return Choice((a, b))
+
+
+_KEPT_KINDS = frozenset(("input", "user", "state", "reply", "history", "loop"))
+
+
+def stored(value: Value) -> Value:
+    """What was appended in an earlier turn and is read back: a time or an id in it was fixed when it was stored."""
+    if isinstance(value, Text):
+        return Text(tuple(p.with_deps(_kept(p.deps)) if p.deps else p for p in value.pieces))
+    if isinstance(value, Hole):
+        return replace(value, deps=_kept(value.deps)) if value.deps else value
+    if isinstance(value, Seq):
+        return replace(value, items=tuple(replace(i, held=_stored(i.held)) for i in value.items), order=())
+    if isinstance(value, Map):
+        entries = {k: replace(e, held=_stored(e.held)) for k, e in value.entries.items()}
+        return replace(value, entries=entries, rest=tuple(map(stored, value.rest)), order=())
+    if isinstance(value, Choice):
+        return Choice(tuple(map(stored, value.options)))
+    return value
+
+
+def _stored(held: Value | Lazy) -> Lazy:
+    return Lazy(lambda: stored(held.get() if isinstance(held, Lazy) else held))
+
+
+def _kept(origins: Origins) -> Origins:
+    return tuple(o for o in origins if o.kind in _KEPT_KINDS)
 
 
 def by_role(values: Iterable[Value]) -> Value:
@@ -620,6 +651,17 @@ def by_role(values: Iterable[Value]) -> Value:
 
 def _edits(a: tuple[Edit, ...], b: tuple[Edit, ...]) -> tuple[Edit, ...]:
     return (*a, *(e for e in b if not any(e.span == o.span and e.kind == o.kind for o in a)))
+
+
+def _one_of(x: Item, y: Item) -> Item:
+    return x if x.held is y.held else One(Lazy(lambda: join((x.value, y.value))), x.span)
+
+
+def _two_requests(a: Map, b: Map) -> bool:
+    """Bodies for two kinds of provider: one has the system text in a field, the other among the messages."""
+    if "messages" not in a.entries or "messages" not in b.entries:
+        return False
+    return ("system" in a.entries) is not ("system" in b.entries)
 
 
 def _joined(x: Entry, y: Entry) -> Lazy:
