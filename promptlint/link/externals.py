@@ -770,7 +770,7 @@ def _dumps(ev: Evaluator, args: _Args) -> Value | None:
     if value is None:
         return None
     sort = args.keywords.get("sort_keys")
-    if isinstance(value, (Map, Seq)):
+    if any(isinstance(o, (Map, Seq)) for o in options(value)):
         return External("json.text", args.span, instance=True, arguments=(value,))
     return Text(strings.pieces(ev, value, args.span)) if sort is None or value else None
 
