@@ -150,6 +150,8 @@ class Evaluator:
             for row in rows:
                 self._clients.setdefault(row.type, []).append(row)
         self.knowledge = program.knowledge
+        self.client_types = frozenset(t for row in program.knowledge.sinks for t in row.types)
+        """Qualified classes whose methods send requests."""
         self.work = 0
         self.depth = 0
         self.hit_bound = False

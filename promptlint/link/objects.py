@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptlint.expression import After, Attr, Call, Expr, Global, Star
-from promptlint.index import Class, Function, Module
+from promptlint.expression import After, Attr, Binary, Call, Definition, Either, Expr, Global, Import, SeqOf, Star
+from promptlint.expression import Item as ExprItem
+from promptlint.index import Class, Function, Module, dotted
 from promptlint.link import callers, containers, loops
 from promptlint.link.program import MAX_FAMILY, is_abstract
 from promptlint.link.values import (
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 MAX_WRITERS = 24
 MAX_JOINED_CALLERS = 6
+MAX_ALIASES = 6
 
 SETUP = frozenset(
     "__init__ __post_init__ __new__ __enter__ __aenter__ setup start connect initialize initialise init configure reset "
@@ -142,10 +144,64 @@ def declared_value(ev: Evaluator, annotation: ast.expr | None, module: Module, s
         if containers_name(node.value) != "Optional":
             return None
         node = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
-    qualified = ev.program.qualified(node, module) if isinstance(node, (ast.Name, ast.Attribute)) else None
-    if qualified is not None and qualified in ev.knowledge.clients:
-        return External(ev.knowledge.clients[qualified][0].type, span, instance=True)
-    return None
+    name = dotted(node)
+    if name is None:
+        return None
+    qualified = ev.program.qualified(node, module)
+    client = _client_type(ev, qualified) if qualified is not None else None
+    if client is not None:
+        return External(client, span, instance=True)
+    found = {_type_name(v): v for v in _alias(ev, name, module, span)}
+    return join(found.values()) if found else None
+
+
+def _client_type(ev: Evaluator, qualified: str) -> str | None:
+    """The type that rows speak of when an annotation names a client."""
+    if qualified in ev.knowledge.clients:
+        return ev.knowledge.clients[qualified][0].type
+    return qualified if qualified in ev.client_types else None
+
+
+def _alias(ev: Evaluator, name: str, module: Module, span: Span, depth: int = 0) -> Iterator[Instance | External]:
+    """Instances of what a name stands for that a module binds to a type, or to a union of types."""
+    head, _, rest = name.partition(".")
+    bound = ev.summary(module.body).names.get(head)
+    if isinstance(bound, Import):
+        found = ev.program.resolve(f"{bound.dotted}.{rest}" if rest else bound.dotted, module)
+        if found is not None and found[1] and depth < MAX_ALIASES:
+            yield from _alias(ev, found[1], found[0], span, depth + 1)
+    elif bound is not None and not rest:
+        yield from _of_types(ev, bound, module, span, depth)
+
+
+def _of_types(ev: Evaluator, node: Expr, module: Module, span: Span, depth: int) -> Iterator[Instance | External]:
+    if depth >= MAX_ALIASES:
+        return
+    match node:
+        case Binary(op="|", left=left, right=right):
+            yield from _of_types(ev, left, module, span, depth + 1)
+            yield from _of_types(ev, right, module, span, depth + 1)
+        case Either(options=alternatives):
+            for alternative in alternatives:
+                yield from _of_types(ev, alternative, module, span, depth + 1)
+        case ExprItem(base=Import(dotted=outer), key=key) if outer.rpartition(".")[2] in ("Union", "Optional", "Annotated"):
+            for member in key.items if isinstance(key, SeqOf) else (key,):
+                yield from _of_types(ev, member, module, span, depth + 1)
+        case Import(dotted=dotted_name):
+            client = _client_type(ev, dotted_name)
+            found = ev.program.resolve(dotted_name, module)
+            cls = ev.program.class_of(found[1], found[0]) if found is not None and found[1] else None
+            if client is not None:
+                yield External(client, span, instance=True)
+            elif cls is not None:
+                yield Instance(cls, span, None, SESSION, exact=False)
+        case Definition() if (cls := module.definitions.get(node.node)) and isinstance(cls, Class):
+            yield Instance(cls, span, None, SESSION, exact=False)
+
+
+def _type_name(value: Instance | External) -> str:
+    """A name that tells declared types apart."""
+    return f"{value.cls.module.name}.{value.cls.name}" if isinstance(value, Instance) else value.name
 
 
 def containers_name(node: ast.expr) -> str | None:

@@ -174,8 +174,8 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
             unknown = unknown or option.instance or option.this is not None
         elif isinstance(option, Hole):
             unknown = True
-        elif isinstance(option, Routine):
-            return None
+    if any(isinstance(option, Routine) for option in options(value)):
+        return None
     shaped = row_for_shape(knowledge, call)
     if shaped is not None and (unknown or _foreign_is_plausible(value)):
         return Sink(function, call, shaped, receiver)

@@ -296,9 +296,13 @@ def joined(ev: Evaluator, separator: Value, sequence: Seq, span: Span) -> Text:
 
 def mapped(template: Text, how: Callable[[str], str]) -> Text:
     """A text whose known parts are changed by ``how`` (strip, lower, dedent ...)."""
-    if len(template.pieces) == 1 and template.pieces[0].text is not None:
-        piece = template.pieces[0]
-        return Text((replace(piece, text=how(piece.text or "")),))
+    known = template.literal
+    if how in (str.lower, str.upper):
+        return _map_literals(template, lambda p: (replace(p, text=how(p.text or "")),))
+    if known is not None and len(template.pieces) == 1:
+        return Text((replace(template.pieces[0], text=how(known)),))
+    if known is not None and not template.origins():
+        return text(how(known), max(template.pieces, key=lambda p: len(p.text or "")).span) if known else template
     return template
 
 
