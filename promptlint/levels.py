@@ -5,6 +5,7 @@ Rules read the verdicts (``Request.breaks``) and add words; none of them repeats
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
@@ -17,6 +18,8 @@ from promptlint.span import Span
 from promptlint.tokens import UNKNOWN, ZERO, Interval
 
 HOUR, DAY = 3_600.0, 86_400.0
+MANY_BREAKS = 4
+"""Breaks of one request and scope that are reported at their full level."""
 WORTH_A_LINE = 256
 """Tokens below which a lost prefix is not worth a word, also where an engine caches every token."""
 
@@ -71,7 +74,21 @@ def breaks(request: Request, gap: float) -> tuple[Break, ...]:
             # A date and then a time of the same clock: the finer one is the fault.
             rest = found if known is None else [*found[:known], *found[known + 1 :]]
             found = [*rest, replace(loudest, earliest=all(b.scope is not loudest.scope for b in rest))]
-    return tuple(found)
+    return tuple(_fewer(found))
+
+
+def _fewer(found: list[Break]) -> Iterator[Break]:
+    """The first break of a scope as loud as it is; later ones that cost the same once more, up to ``MANY_BREAKS``.
+
+    What is beyond that is for the next run: whoever moves the first values out of the way sees the others then.
+    """
+    seen: Counter[Scope] = Counter()
+    for broken in sorted(found, key=lambda b: b.segment):
+        if broken.severity > Severity.INFO:
+            seen[broken.scope] += 1
+            if seen[broken.scope] > MANY_BREAKS or (not broken.earliest and broken.confidence < Confidence.HIGH):
+                broken = replace(broken, severity=Severity.INFO)
+        yield broken
 
 
 def _same_fault(known: Break, index: int, cause: Cause) -> bool:

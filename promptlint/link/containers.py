@@ -493,10 +493,10 @@ def _without_tail(items: tuple[Item, ...], count: int) -> tuple[Item, ...]:
 
 def mutate(ev: Evaluator, node: Mutate, frame: Frame) -> Value:
     base = ev.eval(node.base, frame)
-    if node.op in ("append", "add", "appendleft") and node.args and isinstance(base, Seq):
+    if node.op in ("append", "add") and node.args and isinstance(base, Seq):
         # What is appended is looked at when somebody asks what is in the list.
         one = One(ev.lazy(node.args[-1], frame), ev.span(frame, node), guards=node.guards)
-        return _put(base, one, node.op, ev.span(frame, node))
+        return _put(base, one)
     args = tuple(ev.eval(a, frame) for a in node.args)
     return join(_mutate(ev, b, node, args, frame) for b in options(base))
 
@@ -559,7 +559,9 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
         one = One(value, span, guards=guards)
         if op == "insert" and len(args) == 2 and not _is_length(node.args[0], node.base):
             return _insert(base, one, args[0], Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value))
-        return _put(base, one, op, span)
+        if op == "appendleft":
+            return _insert(base, one, Const(0, span), Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value))
+        return _put(base, one)
     if op in ("extend", "update") and args:
         other = as_seq(ev, args[0], span)
         # What was done to the other list matters here only while this one holds nothing that was sent.
@@ -583,9 +585,8 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
     return base
 
 
-def _put(base: Seq, one: One, op: str, span: Span) -> Seq:
-    if op == "appendleft":
-        return _insert(base, one, Const(0, span), Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value))
+def _put(base: Seq, one: One) -> Seq:
+    """The list with one more element at its end."""
     return base if len(base.items) > MAX_GROWTH else replace(base, items=(*base.items, one))
 
 
