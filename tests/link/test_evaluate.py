@@ -15,7 +15,7 @@ from promptlint import engine
 from promptlint.config import Settings
 
 PROGRAMS = {
-    "strings": '''
+    "strings": """
         NAME = "desk"
         reveal_prompt(f"{NAME}: {NAME!s} {3:02d}")
         reveal_prompt("a" + "b" * 3)
@@ -29,8 +29,8 @@ PROGRAMS = {
         reveal_prompt("a " "b")
         reveal_prompt("LOUD".lower() + "quiet".upper())
         reveal_prompt("abcdef"[:3])
-    ''',
-    "lists": '''
+    """,
+    "lists": """
         items = ["a"]
         items.append("b")
         items.extend(["c", "d"])
@@ -53,8 +53,8 @@ PROGRAMS = {
         copied = list(items)
         copied.append("more")
         reveal_prompt("".join(items))
-    ''',
-    "dicts": '''
+    """,
+    "dicts": """
         box = {"a": "1", "b": "2"}
         box["c"] = "3"
         box.update(a="9", d="4")
@@ -70,8 +70,8 @@ PROGRAMS = {
         message = {"role": "user", "content": [{"type": "text", "text": "deep"}]}
         message["content"][0]["text"] += "er"
         reveal_prompt(message["content"][0]["text"])
-    ''',
-    "loops": '''
+    """,
+    "loops": """
         text = ""
         for number, word in enumerate(("a", "b", "c"), 1):
             text += f"{number}{word} "
@@ -93,8 +93,8 @@ PROGRAMS = {
             for inner in ("1", "2"):
                 nested += outer + inner
         reveal_prompt(nested)
-    ''',
-    "calls": '''
+    """,
+    "calls": """
         def tag(name, text, *rest, close=True, **more):
             body = text + "".join(rest) + "".join(more.values())
             return f"<{name}>{body}</{name}>" if close else f"<{name}>{body}"
@@ -119,8 +119,8 @@ PROGRAMS = {
         shout = lambda word: word.upper()
         reveal_prompt(shout("hey"))
         reveal_prompt("".join(map(shout, ["a", "b"])))
-    ''',
-    "changed arguments": '''
+    """,
+    "changed arguments": """
         def add(messages, text):
             messages.append(text)
 
@@ -134,8 +134,8 @@ PROGRAMS = {
         box = {"name": "old"}
         rename(box)
         reveal_prompt(box["name"])
-    ''',
-    "closures": '''
+    """,
+    "closures": """
         def outer(name):
             greeting = "Hello"
 
@@ -146,8 +146,8 @@ PROGRAMS = {
 
         reveal_prompt(outer("Ann")())
         reveal_prompt(outer("Bob")("?"))
-    ''',
-    "classes": '''
+    """,
+    "classes": """
         class Base:
             kind = "base"
 
@@ -188,8 +188,8 @@ PROGRAMS = {
         reveal_prompt(Base.make("eve").head() + Base.rule())
         reveal_prompt(f"{Child('bob', 3)}")
         reveal_prompt(Child.kind)
-    ''',
-    "dataclasses": '''
+    """,
+    "dataclasses": """
         from dataclasses import dataclass, field, replace
 
         @dataclass
@@ -205,8 +205,8 @@ PROGRAMS = {
         reveal_prompt(Part(role="user").render())
         reveal_prompt(Part("a", tags=["x", "y"]).render())
         reveal_prompt(replace(Part("a", "b"), text="c").render())
-    ''',
-    "generators": '''
+    """,
+    "generators": """
         def parts(extra):
             yield "a"
             yield from ("b", "c")
@@ -216,8 +216,8 @@ PROGRAMS = {
         reveal_prompt("".join(parts(False)))
         reveal_prompt("".join(parts(True)))
         reveal_prompt("".join(list(parts(True))))
-    ''',
-    "decorators and context managers": '''
+    """,
+    "decorators and context managers": """
         import functools
         from contextlib import contextmanager
 
@@ -246,8 +246,8 @@ PROGRAMS = {
         reveal_prompt(greet("ann"))
         with section("Rules") as head, Part() as state:
             reveal_prompt(head + state)
-    ''',
-    "references": '''
+    """,
+    "references": """
         import functools
 
         def join(left, right, mark="-"):
@@ -268,8 +268,8 @@ PROGRAMS = {
             return function(value) + function(value)
 
         reveal_prompt(twice(method, "?"))
-    ''',
-    "known tests": '''
+    """,
+    "known tests": """
         DEBUG = False
         MODE = "brief"
         reveal_prompt("long" if DEBUG else "short")
@@ -282,7 +282,7 @@ PROGRAMS = {
         else:
             text += "c"
         reveal_prompt(text)
-    ''',
+    """,
 }
 
 
