@@ -403,7 +403,7 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     if not isinstance(base, (Seq, Hole)):
         return Hole(ev.snippet(frame, node.at), span, base.origins())
     if isinstance(base, Hole) and node.step is None and not _is_tail(ev, node, lower, frame):
-        return replace(base, name=ev.snippet(frame, node.at))
+        return replace(base, name=ev.snippet(frame, node.at), cut=True)
     sequence = as_seq(ev, base, span)
     items = sequence.items
     if sequence.known and (node.lower is None or lower is not None) and (node.upper is None or upper is not None):

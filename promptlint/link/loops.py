@@ -45,6 +45,8 @@ COUNTER = "builtins.int"
 """Type of the holes that ``range`` and ``enumerate`` give."""
 MAX_NESTING = 4
 """Depth to which the parts of a loop variable are followed."""
+_CONTENT = ("content", "text", "parts", "output")
+"""Keys of a message under which its text stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,8 @@ def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> 
         sequence = replace(sequence, items=(Rest(source, span),))
     for item in sequence.items:
         if isinstance(item, Base):
-            result.append(item)
+            made, _ = _clause(ev, node, _bind(frame, loop, item.value), index + 1, span)
+            result.append(_passed_on(item, made[0]) if len(made) == 1 else item)
             continue
         value = _taken(item)
         if isinstance(item, Rest):
@@ -193,9 +196,26 @@ def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
         return replace(made, optional=made.optional or item.optional or filtered)
     if isinstance(item, History):
         return replace(item, held=made.value)
+    if isinstance(item, Base):
+        return _passed_on(item, made)
     if isinstance(made, One):
         return Many(made.value, made.span, True, made.guards, item.value)
     return made
+
+
+def _passed_on(old: Base, made: Item) -> Base:
+    """Old elements as a loop leaves them: as they were, or shortened or masked."""
+    for option in options(made.value):
+        for key in _CONTENT if isinstance(option, Map) else ():
+            entry = option.entries.get(key)
+            for value in options(entry.value) if entry is not None else ():
+                cut = value.name if isinstance(value, Hole) and value.cut else None
+                if isinstance(value, Text):
+                    cut = next((f'"{p.text.strip()[:30]}"' for p in value.pieces if p.text and p.text.strip()), None)
+                if cut is not None and entry is not None:
+                    edit = Edit("rewrite", entry.span, cut, made.guards, value=value)
+                    return replace(old, edits=(*old.edits, edit))
+    return old
 
 
 # -- statements ----------------------------------------------------------------------------------------------------
@@ -232,7 +252,7 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
     assert state.iterable is not None
     sequence = containers.as_seq(ev, ev.eval(state.iterable, frame), ev.module_span(frame, state.at))
     items = sequence.items
-    if not items or len(items) > MAX_UNROLL or not any(isinstance(i, (One, History)) for i in items):
+    if not items or len(items) > MAX_UNROLL or not any(isinstance(i, (One, History, Base)) for i in items):
         return None
     carried = {name: before if name == node.name else ev.eval(state.before[name], frame) for name in state.steps}
     left = False

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptlint.expression import After, Attr, Binary, Call, Definition, Either, Expr, Global, Import, SeqOf, Star
+from promptlint.expression import After, Attr, Binary, Call, Definition, Either, Expr, Global, Import, Param, SeqOf, Star
 from promptlint.expression import Item as ExprItem
 from promptlint.index import Class, Function, Module, dotted
 from promptlint.link import callers, containers, loops
@@ -477,8 +477,8 @@ def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:
     result: Value = loops.as_list(ev, before, span) if before is not None else Const(None, span)
     if before is None and not steps:
         return Hole(f"self.{name}", span)
-    for function, expr, self_name in steps[:MAX_WRITERS]:
-        result = _apply_step(ev, base, name, result, function, expr, self_name)
+    for function, expr, where in steps[:MAX_WRITERS]:
+        result = _apply_step(ev, base, name, result, function, expr, where)
     result = _one_history(result)
     if result.origins():
         step = Step(span, f"kept in {base.cls.name}.{name}")
@@ -536,8 +536,11 @@ def _base_init(ev: Evaluator, base: Instance, init: Function) -> Frame:
     return frame
 
 
-def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[tuple[Function, Expr, str]]:
-    """The methods (and functions outside) that write the attribute, with what they leave in it."""
+def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[tuple[Function, Expr, Expr | None]]:
+    """The methods (and functions outside) that write the attribute, with what they leave in it.
+
+    For code outside there is also what it calls the object.
+    """
     program = ev.program
     classes = list(program.mro(base.cls))
     if not base.exact:
@@ -551,7 +554,7 @@ def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[tuple[Function,
             path = method.parameters[0].name
             expr = ev.summary(method).exit.get(f"{path}.{name}")
             if expr is not None:
-                yield method, expr, path
+                yield method, expr, None
     owners = {m for c in classes for m in c.methods.values()}
     seen = 0
     for module in list(program.modules):
@@ -561,7 +564,7 @@ def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[tuple[Function,
             seen += 1
             for write in ev.summary(function).writes:
                 if write.name == name and _is_instance_of(ev, write.base, function, base.cls):
-                    yield function, write.value, ""
+                    yield function, write.value, write.base
 
 
 def writers(ev: Evaluator, root: object) -> Iterator[Function]:
@@ -588,12 +591,9 @@ def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -
 
 
 def _apply_step(
-    ev: Evaluator, base: Instance, name: str, before: Value, function: Function, expr: Expr, self_name: str
+    ev: Evaluator, base: Instance, name: str, before: Value, function: Function, expr: Expr, where: Expr | None
 ) -> Value:
     level = writer_level(ev, function) if base.level >= SESSION else base.level
-    if not self_name:
-        frame = ev.generic(function)
-        return join((before, ev.eval(expr, frame)))
     root = (base.cls, name)
     key = ("step", function, name, base.cls)
     if key in ev.attributes_active:
@@ -602,11 +602,27 @@ def _apply_step(
     try:
         marker = loops.base_marker(before, root)
         this = replace(base, overrides={**base.overrides, name: marker})
-        frame = ev.new_frame(function, level, this=this, depth=len(ev.running))
+        if where is None:
+            frame = ev.new_frame(function, level, this=this, depth=len(ev.running))
+        else:
+            frame = _seen_from(ev, function, where, this, level)
         value = ev.eval(expr, frame)
     finally:
         ev.attributes_active.discard(key)
     return loops.grown(ev, before, value, root, function.module.span(expr.at), level, history=True)
+
+
+def _seen_from(ev: Evaluator, function: Function, where: Expr, this: Instance, level: int) -> Frame:
+    """An activation of a function outside the class in which ``where``, a parameter or ``self.x``, is the object."""
+    generic = ev.generic(function)
+    frame = ev.new_frame(function, level, this=generic.this, depth=len(ev.running))
+    if isinstance(where, Param):
+        frame.arguments[where.name] = this
+    elif isinstance(where, Attr) and isinstance(where.base, Param) and isinstance(generic.this, Instance):
+        frame.this = replace(generic.this, overrides={**generic.this.overrides, where.name: this})
+    else:
+        return generic
+    return frame
 
 
 def writer_level(ev: Evaluator, function: Function) -> int:

@@ -155,6 +155,8 @@ class Hole(Value):
     window: int | None = None
     """It was loaded with a limit: at most so many rows."""
     persistent: bool = False
+    cut: bool = False
+    """Only a part of the value was kept."""
     base: object = None
     """Marks the old value while one iteration of a loop or one method is looked at."""
     features: frozenset[str] = frozenset()
