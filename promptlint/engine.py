@@ -173,17 +173,20 @@ def _siblings(requests: Sequence[Request]) -> list[Siblings]:
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
-    """One finding per rule, origin and insertion point; further requests go to ``also``."""
-    by_key: dict[tuple[str, Span, Span], Finding] = {}
+    """One finding per rule and insertion point; further requests go to ``also``, further origins to ``related``."""
+    by_key: dict[tuple[str, Span], Finding] = {}
     for finding in findings:
-        key = (finding.rule, finding.primary, finding.origin or finding.primary)
+        key = (finding.rule, finding.primary)
         known = by_key.get(key)
         if known is None:
             by_key[key] = finding
             continue
         first, second = (known, finding) if _rank(known) >= _rank(finding) else (finding, known)
         sites = {s.span: s for s in (*first.also, *second.also, second.site) if s.span != first.site.span}
-        by_key[key] = replace(first, also=tuple(sites.values()))
+        related = first.related
+        if second.origin is not None and second.origin not in (first.origin, *(span for span, _ in related)):
+            related = (*related, (second.origin, "varies here as well"))
+        by_key[key] = replace(first, also=tuple(sites.values()), related=related)
     return list(by_key.values())
 
 

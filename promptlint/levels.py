@@ -91,12 +91,14 @@ def _fewer(found: list[Break]) -> Iterator[Break]:
         yield broken
 
 
+_VAGUE = frozenset(("state", "user", "counter", "conditional", "opaque"))
+
+
 def _same_fault(known: Break, index: int, cause: Cause) -> bool:
     """One origin is one fault; so are several vague causes of one value, since which of them it is changes nothing."""
-    if known.cause.kind != cause.kind:
-        return False
-    vague = known.segment == index and cause.kind in ("state", "user", "counter", "conditional", "opaque")
-    return vague or known.cause.origin == cause.origin
+    if known.cause.kind in _VAGUE and cause.kind in _VAGUE:
+        return known.segment == index or known.cause.origin == cause.origin
+    return known.cause.kind == cause.kind and known.cause.origin == cause.origin
 
 
 def reaches_minimum(tokens: Interval, facts: Facts) -> Literal["yes", "maybe", "no"]:
@@ -376,8 +378,8 @@ def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
     if _kept(segment):
         return cause.kind in _RENDERED
     if segment.region in (Region.FIRST_MESSAGE, Region.MID_HISTORY) and cause.kind not in _RENDERED:
-        # What users, tools and the model say makes up a conversation; it is a break only ahead of kept turns.
-        return scope is Scope.TURN and _last_history(request) > index
+        # What users, tools and the model say makes up a conversation; it is a break only ahead of all kept turns.
+        return scope is Scope.TURN and index < next((i for i, s in enumerate(request.segments) if _kept(s)), -1)
     if scope is Scope.PROCESS:  # what differs in every conversation is judged there
         return cause.kind in ("unordered", "environment") or cause.moment is Moment.IMPORT
     return True
