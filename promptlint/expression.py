@@ -122,6 +122,13 @@ class Call(Expr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Field(Attr):
+    """An attribute of what this body has just made with ``base``, after these calls of its methods and no others."""
+
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Concat(Expr):
     """An f-string: pieces in order."""
 

@@ -22,6 +22,7 @@ from promptlint.expression import (
     Either,
     Element,
     Expr,
+    Field,
     Formatted,
     Free,
     Global,
@@ -154,6 +155,8 @@ class _Summariser:
         self.returned: list[tuple[_End, Expr]] = []
         self.iterations: list[tuple[_Place, list[_End]]] = []
         self.tries = 0
+        self.called_on: dict[Call, tuple[Call, ...]] = {}
+        """The calls of methods of what a call has made, so far."""
         self.depth = 0
         node = function.node
         self.is_module = isinstance(node, ast.Module)
@@ -607,7 +610,12 @@ class _Summariser:
             known = self._env().get(path)
             if known is not None:
                 return known
-        result = Attr(_at(node), self.expr(node.value), node.attr)
+        base = self.expr(node.value)
+        result = Attr(_at(node), base, node.attr)
+        if isinstance(base, Call) and isinstance(node.value, ast.Name):
+            calls = self.called_on.get(base, ())
+            if all((c.loops, c.guards) == (base.loops, base.guards) for c in calls) and base.loops == self.loops:
+                result = Field(_at(node), base, node.attr, calls)
         self.summary.references.append(result)
         return result
 
@@ -638,6 +646,9 @@ class _Summariser:
 
     def _after(self, node: ast.Call, call: Call) -> None:
         env = self._env()
+        if isinstance(call.func, Field) and isinstance(call.func.base, Call):
+            made = call.func.base
+            self.called_on[made] = (*self.called_on.get(made, ()), call)
         if isinstance(node.func, ast.Attribute):
             root = _path(node.func.value)
             if root is not None:

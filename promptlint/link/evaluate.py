@@ -23,6 +23,7 @@ from promptlint.expression import (
     Either,
     Element,
     Expr,
+    Field,
     Formatted,
     Free,
     Global,
@@ -581,6 +582,14 @@ class Evaluator:
             self.eval(node.base, frame), node.name, self.span(frame, node), frame, self.snippet(frame, node.at)
         )
 
+    def _field(self, node: Field, frame: Frame) -> Value:
+        made = self.eval(node.base, frame)
+        if isinstance(made, Instance):
+            known = objects.after_calls(self, made, node.name, node.calls, frame)
+            if known is not None:
+                return known
+        return self._attr(node, frame)
+
     def attribute(self, base: Value, name: str, span: Span, frame: Frame, shown: str = "") -> Value:
         """``base.name``, by the kind of ``base``."""
         return join(self._attribute(b, name, span, frame, shown) for b in options(base))
@@ -747,6 +756,8 @@ class Evaluator:
 
 def children(node: Expr) -> tuple[Expr, ...]:
     """The operands of a node."""
+    if isinstance(node, Field):
+        return (node.base, *node.calls)
     if isinstance(node, Attr):
         return (node.base,)
     if isinstance(node, ItemOf):
@@ -887,6 +898,7 @@ _HANDLERS = {
     Import: Evaluator._import,
     Definition: Evaluator._definition,
     Attr: Evaluator._attr,
+    Field: Evaluator._field,
     ItemOf: Evaluator._item,
     Slice: Evaluator._slice,
     Call: Evaluator._call,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptlint.expression import After, Attr, Binary, Call, Definition, Either, Expr, Global, Import, Param, SeqOf, Star
+from promptlint.expression import After, Attr, Binary, Call, Definition, Either, Expr, Global, Guard, Import, Param, SeqOf, Star
 from promptlint.expression import Item as ExprItem
 from promptlint.index import Class, Function, Module, dotted
 from promptlint.link import callers, containers, loops
@@ -609,7 +609,14 @@ def _apply_step(
         value = ev.eval(expr, frame)
     finally:
         ev.attributes_active.discard(key)
-    return loops.grown(ev, before, value, root, function.module.span(expr.at), level, history=True)
+    result = loops.grown(ev, before, value, root, function.module.span(expr.at), level, history=True)
+    return containers.under(result, before, _always_under(ev, function)) if where is None else result
+
+
+def _always_under(ev: Evaluator, function: Function) -> tuple[Guard, ...]:
+    """The tests under which a method is called, when every call of it has some."""
+    found = callers.of(ev, function)
+    return found[0].call.guards if found and all(c.call.guards for c in found) else ()
 
 
 def _seen_from(ev: Evaluator, function: Function, where: Expr, this: Instance, level: int) -> Frame:
@@ -755,6 +762,48 @@ def _after_routine(ev: Evaluator, routine: Routine, node: After, before: Value, 
     if fields and isinstance(result, Instance) and len(fields) <= 6:
         result = replace(result, overrides={**result.overrides, **{k: _run(ev, function, e, target) for k, e in fields.items()}})
     return result
+
+
+def after_calls(ev: Evaluator, base: Instance, name: str, calls: tuple[Call, ...], frame: Frame) -> Value | None:
+    """An attribute of a new object after some calls of its methods; ``None`` where more than these may change it."""
+    program = ev.program
+    if not base.exact or program.method(base.cls, name) is not None or len(ev.running) > 10:
+        return None
+    if base.init is not None and not _keeps_to_itself(ev, base.init.function):
+        return None
+    value = base.overrides[name] if name in base.overrides else _initial(ev, base, name, base.span)
+    for call in calls:
+        routine = only(ev.eval(call.func, frame), Routine)
+        if value is None or routine is None or routine.function in ev.running or not routine.function.is_method:
+            return None
+        if not _keeps_to_itself(ev, routine.function):
+            return None
+        this = routine.function.parameters[0].name
+        expr = ev.summary(routine.function).exit.get(f"{this}.{name}")
+        target = ev.activation(routine, call, frame) if expr is not None else None
+        if expr is None:
+            continue
+        if target is None:
+            return None
+        target.this = replace(base, overrides={**base.overrides, name: value})
+        target.arguments[this] = target.this
+        value = _run(ev, routine.function, expr, target)
+    return value
+
+
+def _keeps_to_itself(ev: Evaluator, function: Function) -> bool:
+    """Whether a method neither calls other methods of its object nor hands the object on."""
+    if not function.is_method:
+        return True
+    this = function.parameters[0].name
+
+    def is_this(node: Expr) -> bool:
+        return isinstance(node, Param) and node.name == this
+
+    return not any(
+        (isinstance(c.func, Attr) and is_this(c.func.base)) or any(is_this(a) for a in (*c.args, *(v for _, v in c.keywords)))
+        for c in ev.summary(function).calls
+    )
 
 
 def _run(ev: Evaluator, function: Function, expr: Expr, target: Frame) -> Value:

@@ -1,4 +1,4 @@
-"""A finding belongs to what a program does: how it is written down changes nothing, and what is not known stays open."""
+"""A finding belongs to what a program does: how it is written changes nothing, and what is not known stays open."""
 
 from __future__ import annotations
 
