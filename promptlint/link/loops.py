@@ -139,7 +139,8 @@ def comprehension(ev: Evaluator, node: Comp, frame: Frame) -> Value:
         return result
     if node.kind == "set":
         order = union(order, containers.hash_order(ev, frame, node.at))
-    return Seq(node.kind, tuple(items), span, order)
+    source = containers.as_seq(ev, ev.eval(node.clauses[0][1], frame), span)
+    return Seq(node.kind, tuple(items), span, order, source.edits)
 
 
 def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> tuple[list[Item], Origins]:
@@ -274,7 +275,13 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
         if leaves and isinstance(item, One) and not item.optional and not left:
             break
         left = left or leaves is not False
-    return carried[node.name]
+    result = carried[node.name]
+    return _as_edited(result, sequence) if isinstance(result, Seq) and result is not before else result
+
+
+def _as_edited(made: Seq, source: Seq) -> Seq:
+    """A list made of the elements of another one, with what was done to these."""
+    return replace(made, edits=tuple(dict.fromkeys((*made.edits, *source.edits)))) if source.edits else made
 
 
 def _leaves(ev: Evaluator, state: LoopState, frame: Frame) -> bool | None:
@@ -341,6 +348,8 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
             of = source.items[0].value
             items = (replace(i, of=of) if isinstance(i, Many) and i.of is None else i for i in result.items)
             result = replace(result, items=tuple(items))
+        if isinstance(result, Seq) and not inside:
+            result = _as_edited(result, source)
     return _reordered(result, listed(order, ev.module_span(frame, node.state.at))) if order else result
 
 
@@ -417,7 +426,10 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
     if where is None:
         # Made anew in every iteration: nothing of it grows.
         merged = join((before, value))
-        return merged if isinstance(merged, Seq) else before
+        if not isinstance(merged, Seq):
+            return before
+        one = containers.retold(value) if history and not isinstance(root, Phi) else None
+        return replace(merged, edits=(*merged.edits, containers.replacement(one, one.guards))) if one is not None else merged
     base = items[where]
     assert isinstance(base, Base)
     front, back = items[:where], items[where + 1 :]
