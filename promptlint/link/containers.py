@@ -122,8 +122,16 @@ def _conditions(test: Value) -> Origins:
 
 def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
     """The values of the two ways of a test: what only one of them changes in old elements stands under that test."""
+    if len(values) != 2:
+        return values
+    for here, there, sense in ((0, 1, False), (1, 0, True)):
+        one = retold(values[there]) if _holds_base(values[here]) and not _holds_base(values[there]) else None
+        old = values[here]
+        if one is not None and isinstance(old, Seq):
+            edited = _with_edit(old, replacement(one, (Guard(test, sense),)))
+            return [edited, values[1]] if here == 0 else [values[0], edited]
     changes = [{(e.kind, e.span, e.guards) for e in _all_edits(v)} for v in values]
-    if not any(changes) or len(values) != 2:
+    if not any(changes):
         return values
 
     def under(value: Value, other: set[tuple[str, Span, tuple[Guard, ...]]], guard: Guard) -> Value:
@@ -136,6 +144,33 @@ def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
         return replace(value, items=items, edits=mark(value.edits))
 
     return [under(values[0], changes[1], Guard(test)), under(values[1], changes[0], Guard(test, sense=False))]
+
+
+def under(value: Value, before: Value, guards: tuple[Guard, ...]) -> Value:
+    """The value with everything that changes old elements, and did not in ``before``, standing under ``guards``."""
+    if not guards or not isinstance(value, Seq):
+        return value
+    known = set(map(id, _all_edits(before)))
+
+    def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        return tuple(e if id(e) in known else replace(e, guards=(*guards, *e.guards)) for e in edits)
+
+    items = tuple(replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items)
+    return replace(value, items=items, edits=mark(value.edits))
+
+
+def retold(value: Value) -> One | None:
+    """The element of a new list that tells what an older one held: made of what the model said."""
+    ones = (i for i in value.items if isinstance(i, One)) if isinstance(value, Seq) else ()
+    return next((i for i in ones if any(o.kind in ("reply", "history") for o in i.value.origins())), None)
+
+
+def replacement(one: One, guards: tuple[Guard, ...]) -> Edit:
+    return Edit("rewrite", one.span, "replacing the old messages by a summary", guards, value=one.value)
+
+
+def _holds_base(value: Value) -> bool:
+    return isinstance(value, Seq) and any(isinstance(i, Base) for i in value.items)
 
 
 def _all_edits(value: Value) -> Iterator[Edit]:

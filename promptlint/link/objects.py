@@ -340,7 +340,7 @@ def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
             return replace(instance, init=target)
         return instance
     if is_record(ev, cls):
-        overrides: dict[str, Value] = {}
+        overrides: dict[str, Value | Lazy] = {}
         fields = _fields(ev, cls)
         names = list(fields)
         for position, argument in enumerate(node.args):
@@ -352,7 +352,7 @@ def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
             else:
                 for option in options(ev.eval(expr, frame)):
                     if isinstance(option, Map):
-                        overrides.update({k: e.value for k, e in option.entries.items()})
+                        overrides.update({k: e.held for k, e in option.entries.items()})
         for name, (owner, default) in fields.items():
             if name not in overrides and default is not None:
                 overrides[name] = field_default(ev, owner, default, level)
@@ -365,13 +365,13 @@ def _written_later(ev: Evaluator, cls: Class, name: str) -> bool:
     return any(name in m.stores for c in ev.program.mro(cls) for m in c.methods.values())
 
 
-def _kept(ev: Evaluator, cls: Class, values: dict[str, Value], level: int) -> Frame | None:
+def _kept(ev: Evaluator, cls: Class, values: dict[str, Value | Lazy], level: int) -> Frame | None:
     """A frame that remembers the constructor's field values, for fields that methods change later."""
     body = cls.body
     if body is None:
         return None
     frame = ev.new_frame(body, level)
-    frame.arguments = dict(values)
+    frame.arguments = {k: v.get() if isinstance(v, Lazy) else v for k, v in values.items()}
     return frame
 
 
@@ -417,8 +417,9 @@ def class_attribute(ev: Evaluator, base: Type, name: str, span: Span) -> Value:
 
 def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame) -> Value:
     """``instance.name``: overrides, methods and properties, then the state that code writes."""
-    if name in base.overrides:
-        return base.overrides[name]
+    given = base.given(name)
+    if given is not None:
+        return given
     program = ev.program
     if name == "__class__":
         return Type(base.cls)
@@ -760,7 +761,9 @@ def _after_routine(ev: Evaluator, routine: Routine, node: After, before: Value, 
     target.arguments[name] = before
     result = _run(ev, function, expr, target) if expr is not None else before
     if fields and isinstance(result, Instance) and len(fields) <= 6:
-        result = replace(result, overrides={**result.overrides, **{k: _run(ev, function, e, target) for k, e in fields.items()}})
+        # What a field holds then is looked at when somebody reads it.
+        left = {k: Lazy(lambda e=e: _run(ev, function, e, target)) for k, e in fields.items()}  # type: ignore[misc]
+        result = replace(result, overrides={**result.overrides, **left})
     return result
 
 
@@ -771,7 +774,7 @@ def after_calls(ev: Evaluator, base: Instance, name: str, calls: tuple[Call, ...
         return None
     if base.init is not None and not _keeps_to_itself(ev, base.init.function):
         return None
-    value = base.overrides[name] if name in base.overrides else _initial(ev, base, name, base.span)
+    value = base.given(name) or _initial(ev, base, name, base.span)
     for call in calls:
         routine = only(ev.eval(call.func, frame), Routine)
         if value is None or routine is None or routine.function in ev.running or not routine.function.is_method:
