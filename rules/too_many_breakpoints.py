@@ -60,7 +60,8 @@ def check(request: Request) -> Iterator[Finding]:
         # The place in the code that writes several of them, or else the one that is too many.
         written = Counter(marker.span for marker in certain)
         span, times = written.most_common(1)[0]
-        culprit = next(marker for marker in certain if marker.span == span) if times > 1 else certain[min(most, len(certain) - 1)]
+        extra = certain[min(most, len(certain) - 1)]
+        culprit = next(marker for marker in certain if marker.span == span) if times > 1 else extra
         yield _finding(
             request,
             culprit,
