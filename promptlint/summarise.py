@@ -81,6 +81,8 @@ _PURE = frozenset(
 )
 """Builtins that change nothing they are handed."""
 _YIELDED = "<yielded>"
+SESSION_STORES = frozenset(("session_state", "user_session"))
+"""Names of objects that keep what one user's session holds, by attribute or by key (Streamlit, Chainlit)."""
 """Under this name a generator collects what it yields."""
 MAX_DEPTH = 150
 """Nesting of expressions that is followed; deeper ones become ``Unknown``."""
@@ -99,15 +101,38 @@ def _at(node: ast.AST) -> At:
 
 
 def _path(node: ast.expr) -> str | None:
-    """``self.client.system`` as a path when every step is a plain name."""
+    """``self.client.system`` as a path when every step is a plain name; ``session_state["messages"]`` is one, too."""
     parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
+    while isinstance(node, ast.Attribute) or (key := _session_key(node)) is not None:
+        if isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        else:
+            assert isinstance(node, ast.Subscript)
+            parts.append(key)
+            node = node.value
     if not isinstance(node, ast.Name):
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def _session_key(node: ast.expr) -> str | None:
+    """The constant key that an expression reads in a store of the user's session."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        owner = node.value
+        name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else None
+        return node.slice.value if name in SESSION_STORES and node.slice.value.isidentifier() else None
+    return None
+
+
+def _session_call(node: ast.Call) -> ast.Attribute | None:
+    """``user_session.get("x")`` or ``.set("x", value)`` as the attribute that it reads or writes."""
+    if not (isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "set") and node.args):
+        return None
+    subscript = ast.Subscript(node.func.value, node.args[0], ast.Load())
+    key = _session_key(subscript)
+    return ast.copy_location(ast.Attribute(node.func.value, key, ast.Load()), node) if key is not None else None
 
 
 Env = dict[str, Expr]
@@ -502,7 +527,9 @@ class _Summariser:
                 self.update(target.value, "setattr", (Literal(_at(target), target.attr), value), _at(target))
         elif isinstance(target, ast.Subscript):
             at = _at(target)
-            if isinstance(target.slice, ast.Slice):
+            if (key := _session_key(target)) is not None:
+                self.assign(ast.copy_location(ast.Attribute(target.value, key, ast.Store()), target), value)
+            elif isinstance(target.slice, ast.Slice):
                 bounds = tuple(
                     self.expr(b) if b else Literal(at, None) for b in (target.slice.lower, target.slice.upper)
                 )
@@ -535,8 +562,8 @@ class _Summariser:
         elif isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice):
             self.update(target.value, "setitem", (self.expr(target.slice), new), new.at)
         elif isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute) and target.func.attr in ("setdefault", "get"):
-            key = self.expr(target.args[0]) if target.args else Literal(new.at, None)
-            self.update(target.func.value, "setitem", (key, new), new.at)
+            item = self.expr(target.args[0]) if target.args else Literal(new.at, None)
+            self.update(target.func.value, "setitem", (item, new), new.at)
 
     def _edit_container(self, old: Expr, new: Expr) -> None:
         """When a loop variable changes in place, the sequence it comes from holds the change."""
@@ -569,6 +596,23 @@ class _Summariser:
                 if path is not None:
                     env[path] = Mutate(new.at, "edit", root, (new,), self.guards, self.loops)
                     return
+        if not inside:
+            self._edit_cell(old, new)
+
+    def _edit_cell(self, old: Expr, new: Expr) -> None:
+        """When a list that was taken out of a dict changes in place, the dict holds the change."""
+        while isinstance(old, (Mutate, Phi, After)):
+            old = old.base if isinstance(old, Mutate) else old.before
+        if isinstance(old, Item):
+            container, key = old.base, old.key
+        elif isinstance(old, Call) and isinstance(old.func, Attr) and old.func.name in ("get", "setdefault") and old.args:
+            container, key = old.func.base, old.args[0]
+        else:
+            return
+        env = self._env()
+        path = next((k for k, v in env.items() if v is container), None) or _place_of(container)
+        if path is not None:
+            env[path] = Mutate(new.at, "setitem", env.get(path, container), (key, new), self.guards, self.loops)
 
     # -- expressions --------------------------------------------------------------------------------------------
 
@@ -620,6 +664,8 @@ class _Summariser:
         return result
 
     def _x_Subscript(self, node: ast.Subscript) -> Expr:
+        if (key := _session_key(node)) is not None:
+            return self._x_Attribute(ast.copy_location(ast.Attribute(node.value, key, ast.Load()), node))
         base = self.expr(node.value)
         if isinstance(node.slice, ast.Slice):
             lower, upper, step = (self.expr(b) if b else None for b in (node.slice.lower, node.slice.upper, node.slice.step))
@@ -628,6 +674,13 @@ class _Summariser:
 
     def _x_Call(self, node: ast.Call) -> Expr:
         at = _at(node)
+        place = _session_call(node)
+        if place is not None and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "get":
+                return self._x_Attribute(place)
+            if len(node.args) == 2:
+                self.assign(place, self.expr(node.args[1]))
+                return Literal(at, None)
         func = self.expr(node.func)
         args = tuple(self.expr(a) for a in node.args)
         keywords = tuple((k.arg, self.expr(k.value)) for k in node.keywords)
@@ -801,14 +854,27 @@ def _merge(test: Expr | None, yes: Env | None, no: Env | None) -> Env | None:
             # A name bound on one side only: reading it on the other would be an error, so the bound value stands.
             # A path below an object stays readable on the other side: its older value is one of the options.
             if "." in path and (a is None or b is None):
-                root, _, attribute = path.rpartition(".")
-                base = result.get(root) or yes.get(root) or no.get(root)
-                if base is not None:
-                    value = Either(value.at, test, (value, Attr(value.at, base, attribute)))
+                older = _older(path, value.at, (result, yes, no))
+                if older is not None:
+                    value = Either(value.at, test, (value, older) if b is None else (older, value))
             result[path] = value
         else:
             result[path] = Either(a.at, test, (a, b))
     return result
+
+
+def _older(path: str, at: At, known: tuple[Env, ...]) -> Expr | None:
+    """What a path below an object was before anything was written to it, by the nearest part of it that is known."""
+    parts = path.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        base = next((e for env in known if (e := env.get(".".join(parts[:count]))) is not None), None)
+        if base is None and count == 1 and len(parts) > 2:
+            base = Global(at, parts[0])  # a path below a name of the module
+        if base is not None:
+            for part in parts[count:]:
+                base = Attr(at, base, part)
+            return base
+    return None
 
 
 def _merge_ends(ends: list[_End]) -> Env:
@@ -856,6 +922,8 @@ def _finds_nothing(guard: Guard, path: str) -> bool:
             named = isinstance(name, Literal) and owner is not None and f"{_place(owner)}.{name.value}" == path
             return guard.sense and named
         return guard.sense and _place(subject) == path
+    if test.op in ("in", "not in") and isinstance(subject, Literal):
+        return guard.sense == (test.op == "not in") and f"{_place(test.parts[1])}.{subject.value}" == path
     if test.op in ("is", "is not") and isinstance(test.parts[1], Literal) and test.parts[1].value is None:
         return guard.sense == (test.op == "is") and _place(subject) == path
     return False

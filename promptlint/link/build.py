@@ -47,6 +47,7 @@ from promptlint.link.values import (
     join,
     literal,
     options,
+    owner,
     union,
 )
 from promptlint.link import strings
@@ -625,11 +626,13 @@ class _Builder:
 
     def _emit_messages(self, messages: list[tuple[Seq, Span]]) -> None:
         for sequence, span in messages:
-            self.edits.extend((e, len(self.segments)) for e in sequence.edits)
+            stored = {e.span for i in sequence.items for e in _edits_of(i)}
+            self.edits.extend((e, len(self.segments)) for e in sequence.edits if e.kind != "decorate" or e.span not in stored)
             items = [i for i in sequence.items if not (isinstance(i, One) and isinstance(i.value, Const))]
             last = len(items) - 1
             leading = True
             prepended = {e.span for i in items for e in _edits_of(i) if e.kind == "prepend"}
+            rounds = [n for n, i in enumerate(items) if isinstance(i, History)]
             for number, item in enumerate(items):
                 role = _role(item.value)
                 kept = self._is_history(item)
@@ -646,8 +649,9 @@ class _Builder:
                 else:
                     before = len(self.segments)
                     self._message(item, region, role, sequence.order)
-                    if isinstance(item, One) and item.inserted in prepended:
-                        # Told by the mutator that puts it there.
+                    appended = rounds and rounds[0] < number < rounds[-1] and items[rounds[-1]].root is not items[rounds[0]].root
+                    if isinstance(item, One) and (item.inserted in prepended or appended):
+                        # Told by the mutator that puts it there; or what an outer loop appends ahead of an inner one.
                         self.segments[before:] = [replace(s, causes=()) for s in self.segments[before:]]
 
     def _message(self, item: Item, region: Region, role: str | None, order: Origins) -> None:
@@ -685,13 +689,14 @@ class _Builder:
         if isinstance(item, Rest):
             return isinstance(item.value, (Hole, External, Sent, Instance))
         if isinstance(item, Many):
-            return _role(item.value) is None or _role(item.value) == ""
+            named = isinstance(item.of, Hole) and _is_history_name(item.of.name)
+            return named or _role(item.value) is None or _role(item.value) == ""
         return False
 
     def _history(self, item: Item, order: Origins) -> None:
         if isinstance(item, History):
             self.histories.append(item)
-            self.edits.extend((self._at_each_turn(e, item), len(self.segments)) for e in item.edits)
+            self.edits.extend((self._at_each_turn(e, item), len(self.segments)) for e in item.edits if e.kind != "decorate")
             origins: Origins = ()
         elif isinstance(item, Many):
             origins = tuple(o for o in item.value.origins() if o.kind in ("time", "random", "counter", "environment", "unordered"))
@@ -736,7 +741,7 @@ class _Builder:
 
     def _at_each_turn(self, edit: Edit, kept: History) -> Edit:
         """The edit of a list that methods share: what one of its calls puts in is new in every turn."""
-        if edit.value is None or isinstance(kept.root, Phi):
+        if edit.value is None or isinstance(owner(kept.root), Phi):
             return edit
         turn = self.turn_level
         return replace(edit, value=edit.value.change(lambda o: replace(o, level=max(o.level, turn)) if o.level >= CALL else o))
@@ -966,7 +971,7 @@ def _role(value: Value) -> str | None:
             if option.type is not None and "content" in option.entries:
                 return ""
         if isinstance(option, Instance):
-            found = option.overrides.get("role")
+            found = option.given("role")
             if found is not None:
                 return literal(found) or ""
     return None

@@ -10,6 +10,7 @@ from promptlint.expression import At, Binary, Call, Expr, Global, Guard, Mutate,
 from promptlint.link import strings
 from promptlint.link.values import (
     Base,
+    Cell,
     Choice,
     Const,
     Edit,
@@ -317,7 +318,9 @@ def set_key(target: Map, key: Value, value: Value | Lazy, span: Span, certain: b
     name = key.literal if isinstance(key, Text) else None
     if name is None:
         known = value.get() if isinstance(value, Lazy) else value
-        return replace(target, rest=(*target.rest, known), order=union(target.order, key.origins()))
+        roots = _roots(known)
+        rest = tuple(r for r in target.rest if not roots & _roots(r))  # the same cell, as it was before
+        return replace(target, rest=(*rest, known), order=union(target.order, key.origins()))
     entries = dict(target.entries)
     old = entries.get(name)
     if certain or old is None:
@@ -326,6 +329,13 @@ def set_key(target: Map, key: Value, value: Value | Lazy, span: Span, certain: b
         new = Entry(value, span)
         entries[name] = Entry(Lazy(lambda: join((old.value, new.value))), span, old.optional)
     return replace(target, entries=entries)
+
+
+def _roots(value: Value) -> frozenset[object]:
+    """The lists whose old content a list holds."""
+    if isinstance(value, Map):
+        return frozenset((value.base,)) if value.base is not None else frozenset()
+    return frozenset(i.root for i in value.items if isinstance(i, Base)) if isinstance(value, Seq) else frozenset()
 
 
 def update(ev: Evaluator, target: Map, other: Value, span: Span) -> Map:
@@ -370,6 +380,9 @@ def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Val
                 return join(_rest_item(r, name, span, shown) for r in base.rest)
             return Hole(shown, span)
         values = [e.value for e in base.entries.values()] + list(base.rest)
+        if base.base is not None and any(isinstance(v, Seq) for v in values) and not any(_roots(v) for v in values):
+            # Besides what was put there in this step: what was under the key before.
+            values.append(Seq("list", (Base(Hole(shown, span), span, root=Cell(base.base, None)),), span))
         picked = join(values) if values and len(values) <= MAX_GROWTH else Hole(shown, span)
         if key.origins() and len(values) > 1:
             # Which one it is depends on the key.
@@ -439,7 +452,7 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         return Hole(ev.snippet(frame, node.at), span, base.origins())
     if isinstance(base, Hole) and node.step is None and not _is_tail(ev, node, lower, frame):
         return replace(base, name=ev.snippet(frame, node.at), cut=True)
-    sequence = as_seq(ev, base, span)
+    sequence = replace(as_seq(ev, base, span), copied="shallow")
     items = sequence.items
     if sequence.known and (node.lower is None or lower is not None) and (node.upper is None or upper is not None):
         step = _bound(ev, node.step, frame)
@@ -788,6 +801,25 @@ def _changes_only_markers(ev: Evaluator, change: Expr, frame: Frame) -> bool:
     return False
 
 
+def _decorates(ev: Evaluator, base: Seq, node: Mutate, where: int, value: Value, frame: Frame) -> bool:
+    """Whether the newest element changes in a copy of a kept list only: a shallow copy shares what changes in place."""
+    change = node.args[1]
+    alone = base.copied == "deep" or (base.copied == "shallow" and not isinstance(change, Mutate))
+    if not alone or where != -1 or not _kept(base.items) or _holds_marker(value):
+        return False
+    return not (isinstance(change, Mutate) and _changes_only_markers(ev, change, frame))
+
+
+def _holds_marker(value: Value, depth: int = 0) -> bool:
+    for option in options(value) if depth < 4 else ():
+        if isinstance(option, Map):
+            if MARKERS & option.entries.keys() or any(_holds_marker(e.value, depth + 1) for e in option.entries.values()):
+                return True
+        elif isinstance(option, Seq) and any(_holds_marker(i.value, depth + 1) for i in option.items):
+            return True
+    return False
+
+
 def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
     index, value = args
     where = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
@@ -797,7 +829,11 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
         if isinstance(target, One) and certain:
             items = list(base.items)
             items[where] = replace(target, held=value)
-            return replace(base, items=tuple(items))
+            changed = replace(base, items=tuple(items))
+            if _decorates(ev, base, node, where, value, frame):
+                edit = Edit("decorate", span, ev.snippet(frame, node.at), node.guards)
+                return replace(changed, edits=(*changed.edits, edit))
+            return changed
     if isinstance(node.args[1], Mutate) and _changes_only_markers(ev, node.args[1], frame):
         if where == -1 and base.items:
             last = base.items[-1]

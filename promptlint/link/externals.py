@@ -17,6 +17,7 @@ from promptlint.link import containers, strings
 from promptlint.link.values import (
     CALL,
     IMPORT,
+    Cell,
     Choice,
     Const,
     Entry,
@@ -49,6 +50,7 @@ from promptlint.link.values import (
 )
 from promptlint.request import Axis
 from promptlint.span import Span, Step
+from promptlint.summarise import SESSION_STORES
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator, Frame
@@ -73,6 +75,7 @@ _MESSAGE_CLASSES = {
     "ChatCompletionDeveloperMessageParam": "system",
     "ChatCompletionToolMessageParam": "tool",
 }
+_DICT_METHODS = frozenset("get set clear copy items keys pop popitem setdefault update values to_dict".split())
 _PASS = frozenset(
     "str.strip strip lstrip rstrip lower upper title capitalize casefold expandtabs removeprefix removesuffix swapcase center ljust rjust zfill translate".split()
 )
@@ -113,6 +116,10 @@ def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame
     if base.instance and name in base.keywords and base.name.rpartition(".")[2][:1].isupper():
         return base.keywords[name]
     full = f"{base.name}.{name}"
+    if base.name.rpartition(".")[2] in SESSION_STORES and not base.instance and name not in _DICT_METHODS:
+        from promptlint.link.objects import session_value
+
+        return session_value(ev, base.name, name, frame, span)
     row = ev.knowledge.sources.get(full)
     if row is not None and not _is_callable_row(row):
         return source(ev, row, span, frame.level, full)
@@ -453,7 +460,9 @@ def _text_method(ev: Evaluator, this: Text, name: str, args: _Args) -> Value:
 
 
 def _list_method(ev: Evaluator, this: Seq, name: str, args: _Args) -> Value:
-    if name in ("copy", "__enter__", "__iter__", "__copy__"):
+    if name in ("copy", "__copy__"):
+        return replace(this, copied="shallow")
+    if name in ("__enter__", "__iter__"):
         return this
     if name in ("pop", "popleft"):
         from promptlint.link.loops import any_element
@@ -479,6 +488,12 @@ def _dict_method(ev: Evaluator, this: Map, name: str, args: _Args) -> Value:
         if key is not None and not this.rest and this.base is None:
             return fallback if fallback is not None else Const(None, args.span)
         found = containers.item(ev, this, args.values[0], args.span, ev.snippet(args.frame, args.node.at))
+        if this.base is not None and isinstance(fallback, (Seq, Map)):
+            if isinstance(found, Hole):
+                from promptlint.link.loops import base_marker
+
+                return base_marker(fallback, Cell(this.base, key))
+            return found
         return join((found, fallback)) if fallback is not None else found
     if name == "items":
         items: list[Item] = [
@@ -658,7 +673,7 @@ def _list(ev: Evaluator, args: _Args) -> Value | None:
     if isinstance(value, Hole):
         return value
     sequence = containers.as_seq(ev, value, args.span)
-    return replace(sequence, kind="list", order=listed(sequence.order, args.span))
+    return replace(sequence, kind="list", order=listed(sequence.order, args.span), copied="shallow")
 
 
 def _set(ev: Evaluator, args: _Args) -> Value | None:
@@ -689,6 +704,14 @@ def _sorted(ev: Evaluator, args: _Args) -> Value | None:
 
 def _same(ev: Evaluator, args: _Args) -> Value | None:
     return args.get(0)
+
+
+def _copy(depth: str) -> Callable[[Evaluator, _Args], Value | None]:
+    def apply(ev: Evaluator, args: _Args) -> Value | None:
+        value = args.get(0)
+        return replace(value, copied=depth) if isinstance(value, Seq) else value
+
+    return apply
 
 
 def _second(ev: Evaluator, args: _Args) -> Value | None:
@@ -821,6 +844,20 @@ def _deque(ev: Evaluator, args: _Args) -> Value | None:
     keeps = limit.value if isinstance(limit, Const) and isinstance(limit.value, int) else None
     edit = Edit("window", args.span, ev.snippet(args.frame, args.node.at), keeps=keeps)
     return replace(base, kind="deque", edits=(*base.edits, edit))
+
+
+def _defaultdict(ev: Evaluator, args: _Args) -> Value | None:
+    """A dict whose unknown keys hold what the factory makes."""
+    factory = args.get(0, "default_factory")
+    empty: dict[str, Value] = {
+        "builtins.list": Seq("list", (), args.span),
+        "builtins.dict": Map({}, args.span),
+        "builtins.set": Seq("set", (), args.span),
+    }
+    made = empty.get(factory.name) if isinstance(factory, External) else None
+    if made is None and isinstance(factory, Routine):
+        made = ev.apply(factory, (), args.node, args.frame)
+    return Map({}, args.span, (made,) if made is not None else ())
 
 
 def _path(ev: Evaluator, args: _Args) -> Value | None:
@@ -992,8 +1029,8 @@ _FUNCTIONS: dict[str, _Function] = {
     "orjson.dumps": _dumps,
     "ujson.dumps": _dumps,
     "json.loads": _loads,
-    "copy.copy": _same,
-    "copy.deepcopy": _same,
+    "copy.copy": _copy("shallow"),
+    "copy.deepcopy": _copy("deep"),
     "typing.cast": _second,
     "textwrap.dedent": _dedent,
     "inspect.cleandoc": _dedent,
@@ -1002,6 +1039,7 @@ _FUNCTIONS: dict[str, _Function] = {
     "itertools.chain": _chain,
     "builtins.dict.fromkeys": _fromkeys,
     "collections.deque": _deque,
+    "collections.defaultdict": _defaultdict,
     "pathlib.Path": _path,
     "pathlib.PurePath": _path,
     "os.path.join": _path,

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Comp, Element, Expr, LoopState, Phi
+from promptlint.expression import After, AfterLoop, Comp, Either, Element, Expr, LoopState, Phi
 from promptlint.link import containers
 from promptlint.link.values import (
     Base,
+    Cell,
     Choice,
     Const,
     Edit,
     Entry,
+    External,
     Hole,
     History,
+    Instance,
     Item,
     Lazy,
     Lazy,
@@ -24,8 +27,11 @@ from promptlint.link.values import (
     Origins,
     Piece,
     Rest,
+    Routine,
     Seq,
     Text,
+    Type,
+    Untouched,
     Value,
     join,
     listed,
@@ -41,6 +47,12 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator, Frame
 
 MAX_UNROLL = 40
+MAX_UNSURE = 12
+"""Elements that may or may not be there which are looked at one by one; beyond it, one of each place in the code."""
+MAX_COUNTED = 4
+"""Iterations of a loop that only counts which are looked at one by one; more of them are a loop like any other."""
+KEPT = (Text, Const, Instance, Routine, Type, External)
+"""What a call that is handed it leaves as it is, as far as the value of the variable shows."""
 COUNTER = "builtins.int"
 """Type of the holes that ``range`` and ``enumerate`` give."""
 MAX_NESTING = 4
@@ -229,7 +241,7 @@ def phi(ev: Evaluator, node: Phi, frame: Frame) -> Value:
         return binding.carried[node.name]
     before = ev.eval(node.before, frame)
     step = node.state.steps.get(node.name)
-    if step is None:
+    if step is None or (isinstance(before, KEPT) and handed_only(ev, node)):
         return before
     return _repeated(ev, node, before, step, frame, inside=True)
 
@@ -238,13 +250,36 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
     """A carried variable behind its loop."""
     before = ev.eval(node.before, frame)
     step = node.state.steps.get(node.name)
-    if step is None:
+    if step is None or (isinstance(before, KEPT) and handed_only(ev, node)):
         return before
     if node.state.iterable is not None:
         unrolled = _unrolled(ev, node, before, frame)
         if unrolled is not None:
             return unrolled
     return _repeated(ev, node, before, step, frame, inside=False)
+
+
+def handed_only(ev: Evaluator, node: Phi) -> bool:
+    """Whether the loop does nothing with a variable but hand it to calls, so that it names the same object throughout."""
+    known = ev.handed_only.get(id(node))
+    if known is None:
+        ev.handed_only[id(node)] = True
+        known = ev.handed_only[id(node)] = _same_object(ev, node, node.state.steps[node.name])
+        ev.keep(node)
+    return known
+
+
+def _same_object(ev: Evaluator, node: Phi, step: Expr) -> bool:
+    if isinstance(step, After):
+        return _same_object(ev, node, step.before)
+    if isinstance(step, Either):
+        return all(_same_object(ev, node, option) for option in step.options)
+    inner = step.phi if isinstance(step, AfterLoop) else step
+    if not isinstance(inner, Phi):
+        return False
+    if inner.state is node.state:
+        return inner.name == node.name
+    return _same_object(ev, node, inner.before) and (inner.name not in inner.state.steps or handed_only(ev, inner))
 
 
 def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | None:
@@ -254,6 +289,11 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
     sequence = containers.as_seq(ev, ev.eval(state.iterable, frame), ev.module_span(frame, state.at))
     items = sequence.items
     if not items or len(items) > MAX_UNROLL or not any(isinstance(i, (One, History, Base)) for i in items):
+        return None
+    if len(items) > MAX_UNSURE and not sequence.known:
+        items = tuple({(type(i), i.span): i for i in reversed(items)}.values())[::-1]
+    counts = all(isinstance(i.value, Const) and isinstance(i.value.value, int) for i in items)
+    if counts and (state.retry or len(items) > MAX_COUNTED):
         return None
     carried = {name: before if name == node.name else ev.eval(state.before[name], frame) for name in state.steps}
     left = False
@@ -330,7 +370,8 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
     before = as_list(ev, before, ev.module_span(frame, node.state.at))
     marker = base_marker(before, node)
     child = _bind(frame, node.loop, None, {node.name: marker})
-    key = (id(node), -id(frame))
+    # Variables of one loop may depend on each other: none is followed into itself.
+    key = (id(node), -id(frame.activation))
     if key in ev._active:
         return before
     ev._active.add(key)
@@ -368,12 +409,19 @@ def base_marker(before: Value, root: object) -> Value:
     if isinstance(before, Text):
         return Text((Piece(span, None, base=root),))
     if isinstance(before, Map):
-        return replace(before, base=root)
+        entries = {k: replace(e, held=_cell_marker(e, Cell(root, k))) for k, e in before.entries.items()}
+        inside = tuple(base_marker(r, Cell(root, None)) if isinstance(r, (Seq, Map)) else r for r in before.rest)
+        return replace(before, entries=entries, rest=inside, base=root)
     return Hole("", span, base=root)
 
 
-def _contains_base(item: Item, root: object) -> bool:
-    return isinstance(item, Base) and item.root is root
+def _cell_marker(entry: Entry, root: Cell) -> Untouched:
+    return Untouched(lambda: base_marker(entry.value, root) if isinstance(entry.value, (Seq, Map)) else entry.value)
+
+
+def contains_base(item: Item, root: object) -> bool:
+    """Whether an element stands for the old content of ``root``."""
+    return isinstance(item, Base) and item.root == root
 
 
 def grown(
@@ -403,10 +451,14 @@ def grown(
         entries = dict(before.entries)
         for name, entry in value.entries.items():
             old = entries.get(name)
-            if old is entry:
+            if isinstance(entry.held, Untouched):
                 continue
-            entries[name] = Entry(join((old.value, entry.value)), entry.span, old.optional) if old else replace(entry, optional=True)
-        return replace(before, entries=entries, rest=(*before.rest, *(r for r in value.rest if r not in before.rest)))
+            if old is None:
+                entries[name] = replace(entry, optional=True)
+            else:
+                made = grown(ev, old.value, entry.value, Cell(root, name), span, level, history)
+                entries[name] = Entry(made, entry.span, old.optional)
+        return replace(before, entries=entries, rest=_grown_cells(ev, before, value, root, span, level, history))
     old = [o for o in options(value) if isinstance(o, Hole) and o.base is root]
     if old:
         return join((before, *(o for o in options(value) if o not in old)))
@@ -416,13 +468,41 @@ def grown(
     return join((before, value))
 
 
+def _grown_cells(
+    ev: Evaluator, before: Map, value: Map, root: object, span: Span, level: int, history: bool
+) -> tuple[Value, ...]:
+    """What stands under unknown keys: what a step adds to a list under one of them makes that list grow."""
+    cell = Cell(root, None)
+    kept = list(before.rest)
+    for part in value.rest:
+        if any(part is k for k in kept):
+            continue
+        if not _is_cell(part, cell):
+            kept.append(part)
+            continue
+        at = next((n for n, k in enumerate(kept) if type(k) is type(part)), None)
+        start = kept[at] if at is not None else Seq(part.kind, (), part.span) if isinstance(part, Seq) else Map({}, part.span)
+        made = grown(ev, start, part, cell, span, level, history)
+        if at is None:
+            kept.append(made)
+        else:
+            kept[at] = made
+    return tuple(kept)
+
+
+def _is_cell(value: Value, cell: Cell) -> bool:
+    if isinstance(value, Map):
+        return value.base == cell
+    return isinstance(value, Seq) and any(contains_base(i, cell) for i in value.items)
+
+
 def _depends_on_base(value: Value) -> bool:
     return any(isinstance(o, Hole) and "base" in o.features for o in options(value))
 
 
 def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, history: bool) -> Seq:
     items = value.items
-    where = next((n for n, i in enumerate(items) if _contains_base(i, root)), None)
+    where = next((n for n, i in enumerate(items) if contains_base(i, root)), None)
     if where is None:
         # Made anew in every iteration: nothing of it grows.
         merged = join((before, value))

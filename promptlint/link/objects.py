@@ -38,6 +38,7 @@ from promptlint.link.values import (
     join,
     only,
     options,
+    owner,
     text,
     union,
 )
@@ -47,15 +48,18 @@ from promptlint.span import Span, Step
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator, Frame
 
+MAX_STATE = 5_000
+"""Nodes evaluated to find out what one attribute may hold."""
 MAX_WRITERS = 24
 MAX_JOINED_CALLERS = 6
 MAX_ALIASES = 6
 
 SETUP = frozenset(
     "__init__ __post_init__ __new__ __enter__ __aenter__ setup start connect initialize initialise init configure reset "
-    "clear create load open build restore reload new_session start_session on_mount on_load setUp model_post_init".split()
+    "clear create load open build restore reload new_session start_session on_mount on_load setUp model_post_init "
+    "on_chat_start on_chat_resume on_settings_update".split()
 )
-"""Methods that begin a session rather than a turn."""
+"""Methods, and decorators of functions, that begin a session or set it up rather than take a turn."""
 RECORDS = frozenset(
     "pydantic.BaseModel pydantic.main.BaseModel pydantic_settings.BaseSettings sqlmodel.SQLModel typing.NamedTuple "
     "msgspec.Struct NamedTuple BaseModel".split()
@@ -440,7 +444,7 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
         return Hole(f"self.{name}", span)
     ev.attributes_active.add(("state", *key))
     try:
-        value = state(ev, base, name, span)
+        value = ev.within(MAX_STATE, lambda: state(ev, base, name, span))
     finally:
         ev.attributes_active.discard(("state", *key))
     ev.attribute_cache[key] = value
@@ -570,7 +574,7 @@ def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[tuple[Function,
 
 def writers(ev: Evaluator, root: object) -> Iterator[Function]:
     """The functions that change the attribute or the module-level name which is the root of a history."""
-    match root:
+    match owner(root):
         case (Class() as cls, str(name)):
             yield from (f for f, _, _ in _steps(ev, Instance(cls, Span("", 0), None), name))
         case ("global", Module() as module, str(name)):
@@ -582,7 +586,7 @@ def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -
         return False
     ev.joining += 1
     try:
-        value = ev.eval(node, ev.generic(function))
+        value = ev.resolve(node, ev.generic(function))
     finally:
         ev.joining -= 1
     return any(
@@ -640,7 +644,7 @@ def writer_level(ev: Evaluator, function: Function) -> int:
         return known
     ev.writer_levels[function] = CALL
     level = CALL
-    if function.name in SETUP or function.name.startswith(("load_", "init_", "_init", "setup_", "_setup", "reset_", "clear_", "_load")):
+    if function.name in SETUP or SETUP & function.decorator_names or function.name.startswith(("load_", "init_", "_init", "setup_", "_setup", "reset_", "clear_", "_load")):
         level = SESSION
     else:
         found = [f for f, _ in ev.program.calls_named(function.name) if f is not function]
@@ -703,6 +707,69 @@ def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Fr
     result = _one_history(result)
     ev.attribute_cache[key] = result
     return result
+
+
+def session_value(ev: Evaluator, store: str, name: str, frame: Frame, span: Span) -> Value:
+    """What a user's session keeps under a name, by everything that writes it."""
+    key = (store, name)
+    override = ev.session_overrides.get(key)
+    if override is not None:
+        return override
+    cached = ev.attribute_cache.get(("session", *key, frame.module))
+    if cached is not None:
+        return cached
+    root = ("session", *key)
+    before = Seq("list", (), span)
+    grows: Value = before
+    stored: list[Value] = []
+    ev.session_overrides[key] = loops.base_marker(before, root)
+    try:
+        for function, expr in _session_writers(ev, store, name, frame.module):
+            target = ev.new_frame(function, CALL, this=ev.generic(function).this, depth=len(ev.running))
+            value = ev.eval(expr, target)
+            lists = [o for o in options(value) if isinstance(o, Seq) and any(loops.contains_base(i, root) for i in o.items)]
+            if lists and writer_level(ev, function) < CALL:
+                continue  # what is done to the turns so far where a session is set up begins another conversation
+            grows = loops.grown(ev, grows, join(lists), root, function.module.span(expr.at), CALL, history=True) if lists else grows
+            stored += [o for o in options(value) if o not in lists and not (isinstance(o, Seq) and not o.items)]
+    finally:
+        del ev.session_overrides[key]
+    grows = _one_history(grows)
+    if isinstance(grows, Seq) and any(isinstance(i, History) for i in grows.items):
+        stored = [o for o in stored if not isinstance(o, Const)]
+        first = [o for o in stored if isinstance(o, Seq)]
+        grows = replace(grows, items=(*(join(first).items if first else ()), *grows.items))  # type: ignore[attr-defined]
+        result: Value = grows
+    else:
+        result = join(stored) if stored else Hole(f"{store.rpartition('.')[2]}.{name}", span)
+    ev.attribute_cache["session", *key, frame.module] = result
+    return result
+
+
+def _session_writers(ev: Evaluator, store: str, name: str, reader: Module) -> Iterator[tuple[Function, Expr]]:
+    """The bodies that leave something in a session store under ``name``, in the program that ``reader`` is part of."""
+    count = 0
+    near = _imported(ev, reader)
+    for module in list(ev.program.mentioning(name)):
+        if module is not reader and not near & {module, *_imported(ev, module)} and reader not in _imported(ev, module):
+            continue
+        for function in (module.body, *module.functions):
+            for path, expr in ev.summary(function).exit.items():
+                prefix, _, last = path.rpartition(".")
+                head, _, rest = prefix.partition(".")
+                if last != name or not head or count >= MAX_WRITERS:
+                    continue
+                target = ev.program.imported(head, module) or head
+                if (f"{target}.{rest}" if rest else target) == store:
+                    count += 1
+                    yield function, expr
+
+
+def _imported(ev: Evaluator, module: Module) -> frozenset[Module]:
+    """The modules of the project that a module imports."""
+    names = ev.summary(module.body).names.values()
+    found = (ev.program.resolve(v.dotted, module) for v in names if isinstance(v, Import))
+    return frozenset(f[0] for f in found if f is not None)
 
 
 # -- calls that change what they are handed -------------------------------------------------------------------------

@@ -253,6 +253,27 @@ class Lazy:
         return self._made
 
 
+class Untouched(Lazy):
+    """What stood under a key of a dict before the step that is looked at, and still does."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands under one key of a dict that changes; ``None``: under any key that is not known."""
+
+    root: object
+    key: str | None
+
+
+def owner(root: object) -> object:
+    """The variable, attribute or name that holds the dict in which a cell lies."""
+    while isinstance(root, Cell):
+        root = root.root
+    return root
+
+
 def _inside(held: Value | Lazy, how: Change) -> Value | Lazy:
     return Lazy(lambda: (held.get() if isinstance(held, Lazy) else held).change(how))
 
@@ -339,6 +360,8 @@ class Seq(Value):
     order: Origins = ()
     edits: tuple[Edit, ...] = ()
     """What was done, in this evaluation, to elements that may already have been sent."""
+    copied: str = ""
+    """"shallow" or "deep" for a copy: another list than the one that is kept."""
     _origins: Origins | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -419,9 +442,14 @@ class Instance(Value):
     init: Frame | None
     """Frame of the constructor call, ``None`` when it is not known which call made it."""
     level: int = SESSION
-    overrides: dict[str, Value] = field(default_factory=dict)
+    overrides: dict[str, Value | Lazy] = field(default_factory=dict)
     exact: bool = True
     """Whether it cannot be a subclass."""
+
+    def given(self, name: str) -> Value | None:
+        """What an attribute is known to hold here, whatever else code makes of it."""
+        held = self.overrides.get(name)
+        return held.get() if isinstance(held, Lazy) else held
 
 
 @dataclass(frozen=True, slots=True, eq=False)
