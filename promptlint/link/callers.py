@@ -5,7 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Call, Expr
+from promptlint.expression import (
+    After,
+    AfterLoop,
+    Attr,
+    Call,
+    Comp,
+    Concat,
+    DictOf,
+    Either,
+    Expr,
+    Formatted,
+    Literal,
+    Mutate,
+    Phi,
+    SeqOf,
+)
 from promptlint.index import Function
 from promptlint.link.values import External, Hole, Instance, Routine, Type, options
 
@@ -61,8 +76,10 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
 
 
 def _match(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:
+    if isinstance(call.func, Attr) and _is_container(call.func.base):
+        return None
     frame = ev.generic(caller)
-    value = ev.eval(call.func, frame)
+    value = ev.resolve(call.func, frame)
     for option in options(value):
         if isinstance(option, Routine) and same_method(ev, option.function, function):
             return Caller(caller, call, _aimed(option, function))
@@ -76,6 +93,27 @@ def _match(ev: Evaluator, function: Function, caller: Function, call: Call) -> C
         if function in by_name(ev, call, frame):
             return Caller(caller, call, Routine(function, None, ev.generic(function).this), frozenset({"name-match"}))
     return None
+
+
+def _is_container(node: Expr) -> bool:
+    """Whether the function itself shows a list, dict, set or string, which has no method of the project."""
+    waiting, seen = [node], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Mutate):
+            waiting.append(node.base)
+        elif isinstance(node, (Phi, After)):
+            waiting.append(node.before)
+        elif isinstance(node, AfterLoop):
+            waiting.append(node.phi.before)
+        elif isinstance(node, Either):
+            waiting.extend(node.options)
+        elif not isinstance(node, (SeqOf, DictOf, Comp, Literal, Concat, Formatted)):
+            return False
+    return True
 
 
 def same_method(ev: Evaluator, called: Function, wanted: Function) -> bool:
@@ -104,7 +142,7 @@ def _by_reference(ev: Evaluator, function: Function, caller: Function, call: Cal
     for position, argument in enumerate(call.args):
         if reference_name(argument) != function.name:
             continue
-        for option in options(ev.eval(argument, frame)):
+        for option in options(ev.resolve(argument, frame)):
             if isinstance(option, Routine) and same_method(ev, option.function, function):
                 passed: tuple[Expr, ...] = call.args[position + 1 :]
                 if called_name(call) == "partial":
@@ -113,7 +151,7 @@ def _by_reference(ev: Evaluator, function: Function, caller: Function, call: Cal
                 return Caller(caller, handed, _aimed(option, function), frozenset({"by-reference"}))
     for name, argument in call.keywords:
         if name in ("target", "func", "fn", "callback", "function") and reference_name(argument) == function.name:
-            for option in options(ev.eval(argument, frame)):
+            for option in options(ev.resolve(argument, frame)):
                 if isinstance(option, Routine) and same_method(ev, option.function, function):
                     handed = Call(call.at, argument, (), (), call.loops, call.guards)
                     return Caller(caller, handed, _aimed(option, function), frozenset({"by-reference"}))

@@ -90,6 +90,8 @@ MAX_EVAL_DEPTH = 300
 MAX_CALL_DEPTH = 14
 MAX_WORK = 60_000
 """Nodes evaluated for one sink; a bound that was hit shows as the feature "bound"."""
+MAX_RESOLVING = 1_500
+"""Nodes evaluated to find out what one call calls."""
 
 
 class Frame:
@@ -132,6 +134,14 @@ class Frame:
         child.via = self
         return child
 
+    @property
+    def activation(self) -> Frame:
+        """The activation itself, without iterations that are fixed."""
+        root = self
+        while root.via is not None:
+            root = root.via
+        return root
+
     def level_at(self, inside: Sequence[int]) -> int:
         """How often code inside these loops of the body runs."""
         if not self.path_loops or self.level < CALL:
@@ -154,6 +164,7 @@ class Evaluator:
         self.client_types = frozenset(t for row in program.knowledge.sinks for t in row.types)
         """Qualified classes whose methods send requests."""
         self.work = 0
+        self.limit = MAX_WORK
         self.depth = 0
         self.hit_bound = False
         self._module_frames: dict[Module, Frame] = {}
@@ -163,12 +174,14 @@ class Evaluator:
         self._keep: list[Expr] = []
         self._nodes: list[ast.expr] = []
         self._cheap: dict[int, bool] = {}
+        self.handed_only: dict[int, bool] = {}
         self._replies: dict[Function, bool] = {}
         self._hints: dict[str, dict[int, dict[str, str]]] = {}
         self._ast_values: dict[tuple[int, int], Value] = {}
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
         self.attributes_active: set[tuple[object, ...]] = set()
         self.global_overrides: dict[tuple[Module, str], Value] = {}
+        self.session_overrides: dict[tuple[str, str], Value] = {}
         self._decorators: dict[Function, tuple[tuple[Expr, ...], Frame]] = {}
         self.writer_levels: dict[Function, int] = {}
         self.by_name_cache: dict[str, Sequence[Function]] = {}
@@ -275,6 +288,24 @@ class Evaluator:
 
     # -- evaluation ---------------------------------------------------------------------------------------------
 
+    def within(self, budget: int, query: Callable[[], Value]) -> Value:
+        """The answer to a query that has its own budget: it does not depend on who asks first, so it can be kept."""
+        outer = self.work, self.limit
+        self.work, self.limit = 0, budget
+        try:
+            return query()
+        finally:
+            self.work, self.limit = outer
+
+    def resolve(self, node: Expr, frame: Frame) -> Value:
+        """What a called expression means in ``frame``, at bounded cost."""
+        known = frame.memo.get(id(node))
+        if known is None:
+            known = self.within(MAX_RESOLVING, lambda: self.eval(node, frame))
+            if (id(node), id(frame)) not in self._active:
+                frame.memo[id(node)] = known
+        return known
+
     def eval(self, node: Expr, frame: Frame) -> Value:
         """The value of ``node`` in ``frame``."""
         if frame.via is not None and not (self.loops_of(node) & frame.bindings.keys()):
@@ -287,7 +318,7 @@ class Evaluator:
             return known
         key = (id(node), id(frame))
         self.work += 1
-        if key in self._active or self.depth > MAX_EVAL_DEPTH or self.work > MAX_WORK:
+        if key in self._active or self.depth > MAX_EVAL_DEPTH or self.work > self.limit:
             if key not in self._active:
                 self.hit_bound = True
             return Hole("…", self.span(frame, node), features=frozenset({"bound"}))
@@ -298,7 +329,7 @@ class Evaluator:
         finally:
             self.depth -= 1
             self._active.discard(key)
-        if self.work <= MAX_WORK:
+        if self.work <= self.limit:
             frame.memo[id(node)] = value
         return value
 
@@ -336,10 +367,7 @@ class Evaluator:
         return Hole(node.what, self.span(frame, node), self.origins(node.parts, frame))
 
     def _param(self, node: Param, frame: Frame) -> Value:
-        root = frame
-        while root.via is not None:
-            root = root.via
-        return self.parameter(root, node.name)
+        return self.parameter(frame.activation, node.name)
 
     def parameter(self, frame: Frame, name: str) -> Value:
         """The value of a parameter in this activation."""

@@ -13,7 +13,7 @@ from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link.values import External, Hole, Instance, Routine, Value, options
 
 if TYPE_CHECKING:
-    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.evaluate import Evaluator, Frame
 
 STRUCTURAL = SinkRow(
     id="structural",
@@ -163,14 +163,13 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
             return _structural(ev, function, call)
         return None
     frame = ev.generic(function)
-    value = ev.eval(call.func, frame)
-    receiver = ev.eval(call.func.base, frame) if isinstance(call.func, Attr) else None
+    value = ev.resolve(call.func, frame)
     unknown = False
     for option in options(value):
         if isinstance(option, External):
             row = row_for_name(knowledge, option.name)
             if row is not None:
-                return Sink(function, call, row, receiver)
+                return Sink(function, call, row, _receiver(ev, call, frame))
             unknown = unknown or option.instance or option.this is not None
         elif isinstance(option, Hole):
             unknown = True
@@ -178,7 +177,7 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
         return None
     shaped = row_for_shape(knowledge, call)
     if shaped is not None and (unknown or _foreign_is_plausible(value)):
-        return Sink(function, call, shaped, receiver)
+        return Sink(function, call, shaped, _receiver(ev, call, frame))
     if "messages" in keywords and keywords & {"model", "system", "tools", "system_prompt"}:
         return _structural(ev, function, call)
     return None
@@ -195,13 +194,17 @@ def _partial(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     return None
 
 
+def _receiver(ev: Evaluator, call: Call, frame: Frame) -> Value | None:
+    return ev.eval(call.func.base, frame) if isinstance(call.func, Attr) else None
+
+
 def _foreign_is_plausible(value: Value) -> bool:
     return not any(isinstance(o, (Routine, Instance)) for o in options(value))
 
 
 def _structural(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     """A call that leaves the project with messages and what goes with them."""
-    value = ev.eval(call.func, ev.generic(function))
+    value = ev.resolve(call.func, ev.generic(function))
     for option in options(value):
         if isinstance(option, External) and not option.name.startswith("builtins.") and "count_tokens" not in option.name:
             return Sink(function, call, STRUCTURAL)
