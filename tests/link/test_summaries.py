@@ -241,3 +241,33 @@ loose()
     report = engine.check([tmp_path], Settings(root=tmp_path))
     assert [(f.rule, f.primary.line) for f in report.findings] == [("volatile-time", 23)]
     assert [r.reuse.turns for r in report.requests] == [True, True]
+
+
+COPIES = {
+    'sent[-1]["content"] += "!"': ["transient-decoration"],
+    'sent[-1] = {**sent[-1], "content": "!"}': ["transient-decoration"],
+    'sent[-1]["content"] = [{"type": "text", "text": sent[-1]["content"], "cache_control": {"type": "ephemeral"}}]': [],
+    'sent[-1]["content"] += "!"\n    turns = sent': [],
+    'turns[-1]["content"] += "!"\n    sent = turns': [],
+}
+
+
+@pytest.mark.parametrize("change", COPIES)
+def test_a_copy_differs_from_what_is_kept(change: str, tmp_path: Path) -> None:
+    main = f"""\
+import copy
+
+from openai import OpenAI
+
+client = OpenAI()
+turns = []
+while True:
+    turns.append({{"role": "user", "content": input()}})
+    sent = copy.deepcopy(turns)
+    {change}
+    reply = client.chat.completions.create(model="gpt-4.1", messages=sent)
+    turns.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+"""
+    write(tmp_path, {"main.py": main})
+    report = engine.check([tmp_path], Settings(root=tmp_path))
+    assert [f.rule for f in report.findings] == COPIES[change]
