@@ -527,8 +527,8 @@ class Evaluator:
         certain = truth(self.eval(test, frame)) if self.is_cheap(test) else None
         if certain is not None and len(node.options) == 2:
             return self.eval(node.options[0 if certain else 1], frame)
-        values = containers.guarded([self.eval(o, frame) for o in node.options], test)
-        return containers.decided_by(join(values), values, lambda: self.eval(test, frame), self.is_cheap(test))
+        ways = containers.guarded([self.eval(o, frame) for o in node.options], test)
+        return containers.decided_by(join(ways), ways, lambda: self.eval(test, frame), self.is_cheap(test))
 
     def lazy(self, node: Expr, frame: Frame) -> Value | Lazy:
         """The value of ``node`` when somebody looks at it; at once where that costs nothing."""

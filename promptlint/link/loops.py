@@ -171,8 +171,8 @@ def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> 
         sequence = replace(sequence, items=(Rest(source, span),))
     for item in sequence.items:
         if isinstance(item, Base):
-            made, _ = _clause(ev, node, _bind(frame, loop, item.value), index + 1, span)
-            result.append(_passed_on(item, made[0]) if len(made) == 1 else item)
+            passed, _ = _clause(ev, node, _bind(frame, loop, item.value), index + 1, span)
+            result.append(_passed_on(item, passed[0]) if len(passed) == 1 else item)
             continue
         value = _taken(item)
         if isinstance(item, Rest):
@@ -218,16 +218,14 @@ def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
 
 def _passed_on(old: Base, made: Item) -> Base:
     """Old elements as a loop leaves them: as they were, or shortened or masked."""
-    for option in options(made.value):
-        for key in _CONTENT if isinstance(option, Map) else ():
-            entry = option.entries.get(key)
-            for value in options(entry.value) if entry is not None else ():
-                cut = value.name if isinstance(value, Hole) and value.cut else None
-                if isinstance(value, Text):
-                    cut = next((f'"{p.text.strip()[:30]}"' for p in value.pieces if p.text and p.text.strip()), None)
-                if cut is not None and entry is not None:
-                    edit = Edit("rewrite", entry.span, cut, made.guards, value=value)
-                    return replace(old, edits=(*old.edits, edit))
+    maps = [option for option in options(made.value) if isinstance(option, Map)]
+    for entry in (m.entries[key] for m in maps for key in _CONTENT if key in m.entries):
+        for value in options(entry.value):
+            cut = value.name if isinstance(value, Hole) and value.cut else None
+            if isinstance(value, Text):
+                cut = next((f'"{p.text.strip()[:30]}"' for p in value.pieces if p.text and p.text.strip()), None)
+            if cut is not None:
+                return replace(old, edits=(*old.edits, Edit("rewrite", entry.span, cut, made.guards, value=value)))
     return old
 
 
@@ -450,18 +448,18 @@ def grown(
     if isinstance(before, Map) and isinstance(value, Map):
         entries = dict(before.entries)
         for name, entry in value.entries.items():
-            old = entries.get(name)
             if isinstance(entry.held, Untouched):
                 continue
-            if old is None:
+            known = entries.get(name)
+            if known is None:
                 entries[name] = replace(entry, optional=True)
             else:
-                made = grown(ev, old.value, entry.value, Cell(root, name), span, level, history)
-                entries[name] = Entry(made, entry.span, old.optional)
+                made = grown(ev, known.value, entry.value, Cell(root, name), span, level, history)
+                entries[name] = Entry(made, entry.span, known.optional)
         return replace(before, entries=entries, rest=_grown_cells(ev, before, value, root, span, level, history))
-    old = [o for o in options(value) if isinstance(o, Hole) and o.base is root]
-    if old:
-        return join((before, *(o for o in options(value) if o not in old)))
+    unchanged = [o for o in options(value) if isinstance(o, Hole) and o.base is root]
+    if unchanged:
+        return join((before, *(o for o in options(value) if o not in unchanged)))
     if isinstance(before, Const) and isinstance(before.value, (int, float)) and _depends_on_base(value):
         origin = Origin("counter", "a counter", span, level, frozenset({Axis.TURN, Axis.CALL}))
         return Hole("counter", span, union(before.origins(), value.origins(), (origin,)))
@@ -481,7 +479,8 @@ def _grown_cells(
             kept.append(part)
             continue
         at = next((n for n, k in enumerate(kept) if type(k) is type(part)), None)
-        start = kept[at] if at is not None else Seq(part.kind, (), part.span) if isinstance(part, Seq) else Map({}, part.span)
+        empty = Seq(part.kind, (), span) if isinstance(part, Seq) else Map({}, span)
+        start = kept[at] if at is not None else empty
         made = grown(ev, start, part, cell, span, level, history)
         if at is None:
             kept.append(made)
