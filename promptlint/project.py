@@ -143,7 +143,9 @@ class Project:
 
         Any directory may be the import root of what stands below it. Roots above ``near`` win, the deepest first.
         A root elsewhere must be declared or hold a regular package of that name; there the nearest to ``near`` wins.
-        Directories inside a regular package are roots only for scripts in them or if given, where no other root fits.
+        Directories inside a regular package are roots only for scripts in them or if given, where no other root fits;
+        and for files below them that name a module inside of a package there (``chat.agent``), as programs that put
+        such a directory on ``sys.path`` do.
         Names of the standard library are never the project's.
         """
         candidates = self._modules.get(dotted)
@@ -152,15 +154,16 @@ class Project:
             return None
         ranked = []
         for root, ref in candidates:
-            rank = self._rank(root, head, near)
+            rank = self._rank(root, dotted, near)
             # No file imports itself by its bare name: there it means a library.
             itself = ref is near and dotted == head and not ref.is_package
             if rank is not None and not itself:
                 ranked.append((rank, ref.path, ref))
         return min(ranked, key=lambda entry: entry[:2])[2] if ranked else None
 
-    def _rank(self, root: str, head: str, near: SourceRef | None) -> tuple[int, int, int] | None:
-        """How well a root fits an import of ``head`` in ``near`` (less is better), or None if it does not."""
+    def _rank(self, root: str, dotted: str, near: SourceRef | None) -> tuple[int, int, int] | None:
+        """How well a root fits an import of ``dotted`` in ``near`` (less is better), or None if it does not."""
+        head, _, inner = dotted.partition(".")
         declared = root in self._roots.declared
         inside = self._roots.is_inside_package(root)
         if head in self._foreign and not declared:
@@ -170,7 +173,8 @@ class Project:
             return (2 * inside + (not declared), 0, depth)
         if inside:
             runs_here = root == near.directory or (root in self._given and _within(near.directory, root))
-            return (2, -depth, 0) if runs_here else None
+            named = inner and os.path.join(root, head) in self._roots.packages and _within(near.directory, root)
+            return (2, -depth, 0) if runs_here or named else None
         if _within(near.directory, root):
             return (0, -depth, 0)
         if declared or os.path.join(root, head) in self._roots.packages:

@@ -91,6 +91,8 @@ TURN_NAMES = re.compile(
 )
 COMMAND_NAMES = re.compile(r"(command|cmd|slash|mode)", re.IGNORECASE)
 SIZE_NAMES = re.compile(r"(len|count|token|size|num|total|length|chars|usage|budget)", re.IGNORECASE)
+_OWN_MODELS = frozenset(("openai", "azure_openai"))
+"""Vendors whose own client, unless told another address, reaches none but their models."""
 LARGE_MESSAGES = 40
 LARGE_TOKENS = 2_000
 MAX_TEXT = 200_000
@@ -108,6 +110,10 @@ class _Parts:
     urls: list[Value] = field(default_factory=list)
     clients: list[ClientRow] = field(default_factory=list)
     base_urls: list[Value] = field(default_factory=list)
+    vendors: list[str] = field(default_factory=list)
+    """Of clients that are known to talk to nobody else."""
+    contents: bool = False
+    """Whether the body names its messages as Gemini does."""
 
     def add(self, part: str, value: Value, span: Span, optional: bool = False) -> None:
         self.values.setdefault(part, []).append((value, span, optional))
@@ -196,6 +202,7 @@ class _Builder:
     def _place(self, part: str, name: str, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
         if part == "ignore":
             return
+        self.parts.contents = self.parts.contents or name == "contents"
         if isinstance(value, Const) and value.value is None and part != "param":
             return
         if part == "open":
@@ -286,6 +293,8 @@ class _Builder:
             for row in rows[:1]:
                 if row.base_url and row.base_url in option.keywords:
                     self.parts.base_urls.append(option.keywords[row.base_url])
+                elif row.base_url and row.provider in _OWN_MODELS and option.instance and "**" not in option.keywords:
+                    self.parts.vendors.append(row.provider)
                 for name, part in row.constructor_parts.items():
                     inner = option.keywords.get(name)
                     if inner is not None:
@@ -302,7 +311,7 @@ class _Builder:
         if row.parts.get("url") or "body" in row.parts.values():
             if row.suffix in ("post", "request", "stream", "Request", "urlopen"):
                 keys = self.parts.values.keys()
-                return "messages" in keys or ("model" in keys and bool(keys & {"input", "prompt"}))
+                return "messages" in keys or ("prompt" in keys and self.parts.contents) or ("model" in keys and bool(keys & {"input", "prompt"}))
             return bool(prompt) or bool(self.parts.open)
         if row.id == "structural":
             return any(_looks_like_messages(v) for v, _, _ in self.parts.values.get("messages", ()))
@@ -316,6 +325,13 @@ class _Builder:
                 known = literal(option)
                 if known:
                     return known
+                if isinstance(option, Text) and any(p.optional for p in option.pieces):
+                    # One of several: its name where all are of one vendor.
+                    names = [p.text for p in option.pieces if p.text is not None]
+                    vendors = {providers.identify(api=None, base_url=None, model=n) for n in names}
+                    if len(vendors) == 1 and len(names) == len(option.pieces):
+                        return names[0]
+                    continue
                 if isinstance(option, Text) and option.pieces and option.pieces[0].text:
                     return "".join(p.text or "*" for p in option.pieces)
         return None
@@ -325,6 +341,8 @@ class _Builder:
         if settings:
             return settings
         urls = [u for v in (*self.parts.base_urls, *self.parts.urls) for o in options(v) if (u := _url_text(o))]
+        if self.parts.vendors and not self.parts.base_urls and not self.parts.urls:
+            return self.parts.vendors[0]
         client = next((c.provider for c in self.parts.clients if c.provider != "unknown"), "")
         row = self.sink.row
         named = row.provider if row.provider != "unknown" else ""

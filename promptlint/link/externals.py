@@ -260,6 +260,8 @@ def _client(ev: Evaluator, name: str, args: _Args) -> Value | None:
             for position, value in enumerate(args.values):
                 if position < len(row.positional):
                     keywords.setdefault(row.positional[position], value)
+            if args.rest:
+                keywords["**"] = args.rest[0]
             return External(row.type, args.span, instance=True, arguments=tuple(args.values), keywords=keywords)
     return None
 

@@ -421,3 +421,11 @@ def test_a_file_that_vanishes_after_it_was_found() -> None:
     gone = ref(it, "a.py")
     assert gone.data == b""
     assert gone.source == Unreadable("a.py", "no longer exists")
+
+
+def test_a_directory_inside_a_package_that_programs_put_on_their_path() -> None:
+    write("backend/__init__.py", "backend/chat/__init__.py", "backend/chat/agent.py", "backend/server/app.py")
+    it = project()
+    app = ref(it, "backend/server/app.py")
+    assert path_of(it.module("chat.agent", app)) == "backend/chat/agent.py"
+    assert it.module("chat", app) is None
