@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from promptlint.finding import Finding
     from promptlint.registry import Registry
     from promptlint.report import Report
+    from promptlint.request import Request
 
 FORMATS = ("full", "concise", "json", "github", "sarif")
 MAP_FORMATS = ("full", "json")
@@ -164,7 +165,7 @@ def map_command(paths: tuple[Path, ...], output_format: str, why_not: str | None
         color = terminal.wants_color(sys.stdout)
         terminal.write(output.render_map(report, output_format, color=color, width=terminal.width()))
     else:
-        terminal.write("".join(f"{line}\n" for line in _why_not(report, settings, *place)))
+        terminal.write("".join(f"{line}\n" for line in _why_not(report, settings, paths, *place)))
     return CLEAN
 
 
@@ -274,17 +275,14 @@ def _place(text: str) -> tuple[str, int]:
     return display(name), int(line)
 
 
-def _why_not(report: Report, settings: Settings, path: str, line: int) -> list[str]:
+def _why_not(report: Report, settings: Settings, paths: Sequence[Path], path: str, line: int) -> list[str]:
     """What is known about one line: the requests and findings there, and what was held back."""
 
     def here(span: Any) -> bool:
         return span is not None and span.path == path and span.line <= line <= max(span.line, span.end_line)
 
-    said = [
-        f"a request to {request.site.provider} ({request.api}); sent again: {request.reuse.why or 'no evidence of it'}"
-        for request in report.requests
-        if here(request.site.span)
-    ]
+    requests = [request for request in report.requests if here(request.site.span)]
+    said = [sentence for request in requests for sentence in _gates(request, settings)]
     said += [withheld.reason for withheld in report.withheld if here(withheld.span)]
     for finding in report.findings:
         if any(map(here, (finding.primary, finding.origin, finding.site.span))):
@@ -293,11 +291,36 @@ def _why_not(report: Report, settings: Settings, path: str, line: int) -> list[s
                 fate = f"suppressed by a comment ({finding.suppressed or 'no reason given'})"
             said.append(f"{finding.rule}: {finding.message}: {fate or 'shown by promptlint check'}")
     if not said:
-        said = ["no request is known here: the call matches no row of what promptlint knows and passes no messages"]
+        from promptlint import engine
+
+        said = [f"no request is known here: {why}" for why in engine.why_no_request(paths or [Path(".")], settings, path, line)]
         known = sorted({request.site.span.line for request in report.requests if request.site.span.path == path})
         if known:
             said.append(f"requests in this file start on line {', '.join(map(str, known))}")
     return [f"{path}:{line}: {sentence}" for sentence in dict.fromkeys(said)]
+
+
+def _gates(request: Request, settings: Settings) -> Iterator[str]:
+    """What a request is, and for each value in it that varies without being a finding the gate that held it back."""
+    from promptlint import levels
+
+    facts, reuse = request.facts, request.reuse
+    yield f"a request to {request.site.provider} ({request.api}); sent again: {reuse.why or 'no evidence of it'}"
+    if not facts.caches:
+        yield f"{facts.model or facts.provider} does not cache prompts: nothing in this request can be lost"
+        return
+    if not (reuse.turns or reuse.repeats):
+        yield "it is sent once (no loop, entry or kept history leads here): there is nothing to share a prefix with"
+        return
+    if not request.has_history:
+        yield "no history is kept: only what stands in front of each new question can be shared"
+    if levels.reaches_minimum(request.size, facts) == "no":
+        yield f"it is too short to be cached: {levels.in_words(request.size)}, and caching starts at {facts.minimum:,}"
+    reported = {found.cause.origin for found in request.breaks}
+    for index, segment in enumerate(request.segments):
+        for cause in segment.causes:
+            if cause.origin not in reported:
+                yield f"{cause.what} ({cause.origin}) is no finding: {levels.why_silent(request, index, cause, settings.gap)}"
 
 
 def _markdown(text: str) -> str:

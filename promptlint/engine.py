@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import sys
 from collections import defaultdict
@@ -13,6 +14,7 @@ from promptlint import comments, fingerprint, knowledge, levels, registry, suppr
 from promptlint.config import Settings
 from promptlint.expression import At, Call
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
+from promptlint.index import terminal
 from promptlint.link import build, chains, sinks
 from promptlint.link.evaluate import Evaluator
 from promptlint.link.program import Program
@@ -66,6 +68,31 @@ def check(
         sources={p: t for p, t in texts.items() if any(p == f.primary.path or any(s.span.path == p for s in f.flow) or (f.origin and f.origin.path == p) or f.site.span.path == p for f in final)},
         unparsed=len(ev.program.broken),
     )
+
+
+def why_no_request(paths: Sequence[Path], settings: Settings, path: str, line: int) -> list[str]:
+    """Why the calls on a line of a file are no requests, a sentence each."""
+    project, ev = _open(paths, settings, None)
+    ref = next((ref for ref in project.files if ref.path == path), None)
+    if ref is None:
+        return ["this file is not looked at: it is excluded, ignored, a test, or outside of the given paths"]
+    module = ev.program.parse(ref)
+    if module is None:
+        broken = ev.program.broken.get(path) or ev.program.unreadable.get(path)
+        return [f"this file cannot be analysed: {broken.message}" if broken else "this file cannot be analysed"]
+    if ref not in project.grep(ev.knowledge.scan_words):
+        return ["this file is not searched for requests: it holds none of the names of calls that send one"]
+    written = [n for n in ast.walk(module.tree) if isinstance(n, ast.Call) and n.lineno <= line <= (n.end_lineno or 0)]
+    written = [n for n in written if n.lineno == line] or written[-1:]
+    if not written:
+        return ["there is no call on this line"]
+    places = {(n.lineno, n.col_offset) for n in written}
+    names = {terminal(n.func) for n in written}
+    functions = dict.fromkeys(f for name in names if name for f in module.called.get(name, ()))
+    known = [(f, call) for f in functions for call in ev.summary(f).calls if (call.at.lineno, call.at.col_offset) in places]
+    if not known:
+        return ["the call on this line is never reached, or nested too deeply to analyse"]
+    return [sinks.why_none(ev, function, call) for function, call in known]
 
 
 def reveal(paths: Sequence[Path], settings: Settings) -> dict[tuple[str, int], str]:

@@ -41,6 +41,12 @@ _PLACES = {
     Region.LAST_MESSAGE: "in the newest message",
     Region.PARAMETERS: "in the parameters",
 }
+_SHARERS = {
+    Scope.TURN: "the next turn",
+    Scope.CONVERSATION: "another conversation",
+    Scope.PROCESS: "another process",
+    Scope.REQUEST: "the request",
+}
 _GUARDS = {
     "threshold": "above a threshold",
     "error": "on an error path",
@@ -338,6 +344,25 @@ def _candidates(
             continue
         severity, confidence = under_guard(cause.conditional, severity, certainty(request, cause.features))
         yield Break(index, cause, scope, severity, confidence, lost)
+
+
+def why_silent(request: Request, index: int, cause: Cause, gap: float) -> str:
+    """Which gate keeps a cause that is no break of the request from being one, in words."""
+    if cause.kind == "opaque":
+        return "it is not known to vary"
+    reason = "no two requests that share a prefix differ in it"
+    for scope in (Scope.PROCESS, Scope.CONVERSATION, Scope.TURN):
+        since = _since(request, scope)
+        if since is None or not _differs(cause, scope, since):
+            continue
+        if not _stands(request, index, cause, scope):
+            reason = f"{_PLACES[request.segments[index].region]} it does no harm to {_SHARERS[scope]}"
+            continue
+        lost = _lost(request, index, scope, since, cause.kind == "unordered")
+        if _gated(request, index, scope, lost, _loudness(cause, scope, request.segments[index].region, gap)) is None:
+            return f"behind it {_SHARERS[scope]} could reuse {in_words(lost)}, and caching starts at {request.facts.minimum:,}"
+        return "it is reported together with an earlier cause"
+    return reason
 
 
 def _since(request: Request, scope: Scope) -> Moment | None:

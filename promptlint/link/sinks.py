@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from promptlint.expression import After, AfterLoop, Attr, Call, Expr, Free, Global, Import, Phi, Star
 from promptlint.index import Function, Module
 from promptlint.knowledge import Knowledge, SinkRow
-from promptlint.link.values import External, Hole, Instance, Routine, Value, options
+from promptlint.link.values import External, Hole, Instance, Routine, Type, Value, options
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator, Frame
@@ -192,6 +192,27 @@ def _partial(ev: Evaluator, function: Function, call: Call) -> Sink | None:
             if row is not None:
                 return Sink(function, call, row, target, option)
     return None
+
+
+def why_none(ev: Evaluator, function: Function, call: Call) -> str:
+    """Why a call is no sink, in words: what it calls, or what it lacks."""
+    names = chain(call.func)
+    shown = ev.snippet(ev.generic(function), call.func.at)
+    if not names:
+        return f"{shown} has no name by which a call that sends a request could be known"
+    for option in options(ev.resolve(call.func, ev.generic(function))):
+        if isinstance(option, Routine):
+            place = f"{option.function.module.path}:{getattr(option.function.node, 'lineno', 1)}"
+            return f"{shown} is the project's own {option.function.qualname}() ({place}): look at the requests made there"
+        if isinstance(option, (Type, Instance)):
+            return f"{shown} is {option.cls.qualname} of this project, which sends nothing by itself"
+        if isinstance(option, External) and not option.name.startswith("."):
+            return f"{shown} is {option.name}, which no row of what promptlint knows names as a call that sends a request"
+    if names[0] in ev.knowledge.sink_suffixes:
+        wanted = sorted({part for row in ev.knowledge.sinks_by_suffix.get(names[0], ()) for part in row.requires})
+        needed = f", and none of its arguments tells ({', '.join(wanted)})" if wanted else ""
+        return f"the receiver of {shown} is not known{needed}"
+    return f"no known call that sends a request ends in {names[0]}, and it does not pass messages= together with model=, system= or tools="
 
 
 def _receiver(ev: Evaluator, call: Call, frame: Frame) -> Value | None:
