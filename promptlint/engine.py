@@ -126,7 +126,7 @@ def _open(paths: Sequence[Path], settings: Settings, stdin: tuple[str, str] | No
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     gc.set_threshold(*GARBAGE)
     rows = knowledge.load(settings.rows)
-    foreign = frozenset(t.split(".")[0] for row in rows.sinks for t in (*row.types, row.call) if "." in t)
+    foreign = frozenset(t.split(".")[0] for row in rows.sinks for t in (row.types or (row.call,)) if "." in t)
     options = Options(exclude=settings.exclude, include_tests=settings.include_tests, foreign=foreign)
     overlay = {Path(stdin[0]): stdin[1].encode()} if stdin is not None else None
     given = [*paths, *([Path(stdin[0])] if stdin is not None and not paths else [])]

@@ -142,6 +142,7 @@ class _Builder:
         self.edits: list[tuple[Edit, int]] = []
         self.histories: list[History] = []
         self.named_history: list[str] = []
+        self.replayed: list[Item] = []
         self.marker_seen = False
         self.groups = 0
         self.input_in_last: set[str] = set()
@@ -650,10 +651,12 @@ class _Builder:
             last = len(items) - 1
             leading = True
             prepended = {e.span for i in items for e in _edits_of(i) if e.kind == "prepend"}
+            adapted = _by_role_of_source(items)
+            self.replayed.extend(adapted)
             rounds = [n for n, i in enumerate(items) if isinstance(i, History)]
             for number, item in enumerate(items):
                 role = _role(item.value)
-                kept = self._is_history(item)
+                kept = self._is_history(item) or item in adapted
                 if leading and isinstance(item, One) and role in ("system", "developer"):
                     region = Region.SYSTEM
                 elif number == last and not kept:
@@ -783,6 +786,9 @@ class _Builder:
         for name in self.named_history:
             if _is_history_name(name):
                 return True, f"{name} holds the turns so far", self.span, frozenset({"history-by-name"})
+        if self.replayed and any(s.region is Region.SYSTEM and s.text for s in self.segments):
+            # Without a word of its own this is a gateway, whose callers know what they send again.
+            return True, "what was said so far is sent again, role by role", self.replayed[0].span, frozenset({"history-by-name"})
         for sequence, span in messages:
             edits = [e for e in sequence.edits if e.kind != "unmark"]
             if edits and any(isinstance(i, (Rest, Many)) for i in sequence.items):
@@ -967,6 +973,13 @@ def _names_size(node: CallNode) -> bool:
     func = node.func
     name = func.name if isinstance(func, (AttrNode, GlobalNode)) else ""
     return bool(SIZE_NAMES.search(name) or re.search(r"(should|needs?|over|exceed|too_)", name))
+
+
+def _by_role_of_source(items: Sequence[Item]) -> list[Item]:
+    """The templates that turn each message of one list, by its role, into one of another kind."""
+    made = [i for i in items if isinstance(i, Many) and i.guards and isinstance(i.of, Hole)]
+    answers = [i.of for i in made if _role(i.value) in ("assistant", "model", "ai")]
+    return [i for i in made if any(i.of is of for of in answers)]
 
 
 def _is_history_name(name: str) -> bool:

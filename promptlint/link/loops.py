@@ -212,7 +212,8 @@ def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
     if isinstance(item, Base):
         return _passed_on(item, made)
     if isinstance(made, One):
-        return Many(made.value, made.span, True, made.guards, item.value)
+        of = item.of if isinstance(item, Many) and item.of is not None else item.value
+        return Many(made.value, made.span, True, made.guards, of)
     return made
 
 
@@ -384,7 +385,8 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
         source = containers.as_seq(ev, ev.eval(node.state.iterable, frame), ev.module_span(frame, node.state.at))
         order = source.order
         if isinstance(result, Seq) and len(source.items) == 1 and not inside:
-            of = source.items[0].value
+            first = source.items[0]
+            of = first.of if isinstance(first, Many) and first.of is not None else first.value
             items = (replace(i, of=of) if isinstance(i, Many) and i.of is None else i for i in result.items)
             result = replace(result, items=tuple(items))
         if isinstance(result, Seq) and not inside:
