@@ -402,9 +402,13 @@ def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
         return marked and scope is Scope.CONVERSATION and not keeps_history(request) and not request.has_history
     if _kept(segment):
         return cause.kind in _RENDERED
-    if segment.region in (Region.FIRST_MESSAGE, Region.MID_HISTORY) and cause.kind not in _RENDERED:
-        # What users, tools and the model say makes up a conversation; it is a break only ahead of all kept turns.
-        return scope is Scope.TURN and index < next((i for i, s in enumerate(request.segments) if _kept(s)), -1)
+    if segment.region in (Region.FIRST_MESSAGE, Region.MID_HISTORY):
+        # A message behind kept turns was added to them and stays as it is; one ahead of all of them is made anew.
+        first = next((i for i, s in enumerate(request.segments) if _kept(s)), -1)
+        if first >= 0 and index > first:
+            return False
+        if cause.kind not in _RENDERED:
+            return scope is Scope.TURN and index < first
     if scope is Scope.PROCESS:  # what differs in every conversation is judged there
         return cause.kind in ("unordered", "environment") or cause.moment is Moment.IMPORT
     return True
