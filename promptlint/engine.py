@@ -60,7 +60,7 @@ def check(
     final = fingerprint.with_fingerprints(ordered, texts)
     problems = [*faults, *_problems(project, ev)]
     return Report(
-        files=len(project.files),
+        files=sum(ref.problem is None for ref in project.files),
         findings=final,
         requests=tuple(requests),
         problems=tuple(sorted(problems, key=lambda p: (p.path, p.line or 0))),
@@ -263,5 +263,6 @@ def _texts(project: Project, findings: Sequence[Finding]) -> dict[str, str]:
 
 
 def _problems(project: Project, ev: Evaluator) -> list[Problem]:
-    unreadable = {u.path: u for u in (*project.unreadable, *ev.program.unreadable.values())}
+    unread = [ref.problem for ref in project.files if ref.problem is not None]
+    unreadable = {u.path: u for u in (*project.unreadable, *unread, *ev.program.unreadable.values())}
     return [Problem(u.path, u.message, u.line) for u in unreadable.values()]

@@ -75,6 +75,11 @@ class SourceRef:
         return self._source
 
     @property
+    def problem(self) -> Unreadable | None:
+        """Why the bytes could not be read, if that was tried."""
+        return self._bytes if isinstance(self._bytes, Unreadable) else None
+
+    @property
     def is_loaded(self) -> bool:
         return self._bytes is not None
 

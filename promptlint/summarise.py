@@ -44,7 +44,7 @@ from promptlint.expression import (
     Unknown,
     Write,
 )
-from promptlint.index import MUTATORS, Function, terminal
+from promptlint.index import MUTATORS, Function, push_children, terminal
 
 _loop_ids = count(1)
 
@@ -86,6 +86,8 @@ SESSION_STORES = frozenset(("session_state", "user_session"))
 """Under this name a generator collects what it yields."""
 MAX_DEPTH = 150
 """Nesting of expressions that is followed; deeper ones become ``Unknown``."""
+MAX_ELEMENTS = 2_000
+"""Elements of a display that are looked at: longer ones are tables of data."""
 
 
 def summarise(function: Function, package: str) -> Summary:
@@ -196,7 +198,7 @@ class _Summariser:
         for parameter in self.function.parameters:
             env[parameter.name] = Param(_at(node), parameter.name)
         self.initial = dict(env)
-        if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in _own_nodes(node)):
+        if not self.is_module and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in _own_nodes(node)):
             env[_YIELDED] = SeqOf(_at(node), "iterator", ())
         self.env = env
         if isinstance(node, ast.Lambda):
@@ -787,11 +789,14 @@ class _Summariser:
     def _x_Dict(self, node: ast.Dict) -> Expr:
         return DictOf(
             _at(node),
-            tuple((self.expr(k) if k else None, self.expr(v)) for k, v in zip(node.keys, node.values, strict=True)),
+            tuple(
+                (self.expr(k) if k else None, self.expr(v))
+                for k, v in zip(node.keys[:MAX_ELEMENTS], node.values[:MAX_ELEMENTS], strict=True)
+            ),
         )
 
     def _x_List(self, node: ast.List | ast.Tuple | ast.Set) -> Expr:
-        return SeqOf(_at(node), type(node).__name__.lower(), tuple(self.expr(e) for e in node.elts))
+        return SeqOf(_at(node), type(node).__name__.lower(), tuple(self.expr(e) for e in node.elts[:MAX_ELEMENTS]))
 
     _x_Tuple = _x_List
     _x_Set = _x_List
@@ -1046,14 +1051,14 @@ def _enclosing_names(function: Function) -> frozenset[str]:
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a body without those of functions and classes defined in it."""
+    """The nodes of a body without leaves and those of functions and classes defined in it."""
     body = getattr(node, "body", [])
     stack: list[ast.AST] = list(body) if isinstance(body, list) else [body]
     while stack:
         item = stack.pop()
         yield item
         if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            stack.extend(ast.iter_child_nodes(item))
+            push_children(item, stack)
 
 
 def _pattern_names(pattern: ast.pattern) -> list[str]:
@@ -1131,7 +1136,7 @@ def _has_break(body: list[ast.stmt]) -> bool:
         if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
             stack.extend(node.orelse)
             continue
-        stack.extend(ast.iter_child_nodes(node))
+        push_children(node, stack)
     return False
 
 

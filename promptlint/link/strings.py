@@ -128,12 +128,16 @@ def _with_order(piece: Piece, order: Origins) -> Piece:
     return replace(piece, deps=union(piece.deps, order)) if order else piece
 
 
+_WIDE = re.compile(r"\d{4}")
+"""A width or precision that would make more text than a prompt needs, or more than there is memory for."""
+
+
 def formatted(ev: Evaluator, value: Value, spec: Value | None, conversion: str, span: Span) -> Text:
     """``{value!conversion:spec}``."""
     if spec is not None and isinstance(spec, Text) and spec.literal:
         if "%" in spec.literal and spec.literal not in ("%",):
             value = coarsened(value, strftime_grain(spec.literal))
-        if isinstance(value, Const) and not isinstance(value.value, bool):
+        if isinstance(value, Const) and not isinstance(value.value, bool) and not _WIDE.search(spec.literal):
             try:
                 return text(format(value.value, spec.literal), span)
             except (TypeError, ValueError):
