@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 MARKERS = frozenset(("cache_control", "cachePoint", "prompt_cache_breakpoint", "cache_point", "cachepoint"))
 """Keys that mark a cache breakpoint: setting or removing one changes no prompt text."""
 MAX_GROWTH = 400
+MAX_SWITCHED = 40
 
 
 def as_seq(ev: Evaluator, value: Value, span: Span) -> Seq:
@@ -87,7 +88,8 @@ def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], V
     """Marks what is there or not as depending on what the test depends on (looked at only when asked, or ``cheap``)."""
     if isinstance(value, Text):
         return _switched(value, alternatives, test) if cheap else value
-    if not isinstance(value, Seq):
+    if not isinstance(value, Seq) or len(value.items) > MAX_SWITCHED or _sent(value.items):
+        # A list of tools is meant; what comes and goes among the turns of a conversation is looked at by its writers.
         return value
     certain = [set(map(id, a.items)) for a in alternatives if isinstance(a, Seq)]
     items = []

@@ -710,7 +710,7 @@ def _join_maps(a: Map, b: Map) -> Map:
         else:
             only = x or y
             assert only is not None
-            entries[key] = replace(only, optional=True)
+            entries[key] = only if only.optional else Entry(only.held, only.span, True, only.guards)
     rest = (*a.rest, *(r for r in b.rest if not any(r is o for o in a.rest)))
     return Map(entries, a.span, rest, union(a.order, b.order), a.base or b.base, tuple(dict.fromkeys((*a.open, *b.open))))
 
