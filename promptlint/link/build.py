@@ -163,9 +163,11 @@ class _Builder:
                 continue
             name = row.positional[position] if position < len(row.positional) else ""
             position += 1
-            if name:
+            if name and row.parts.get(name) != "ignore":
                 self._argument(name, ev.eval(argument, self.frame), ev.span(self.frame, argument), False)
         for name, expr in call.keywords:
+            if name is not None and row.parts.get(name) == "ignore":
+                continue
             value = ev.eval(expr, self.frame)
             if name is not None:
                 self._argument(name, value, ev.span(self.frame, expr), False)

@@ -240,7 +240,7 @@ def phi(ev: Evaluator, node: Phi, frame: Frame) -> Value:
         return binding.carried[node.name]
     before = ev.eval(node.before, frame)
     step = node.state.steps.get(node.name)
-    if step is None or (isinstance(before, KEPT) and handed_only(ev, node)):
+    if step is None or (all(isinstance(o, KEPT) for o in options(before)) and handed_only(ev, node)):
         return before
     return _repeated(ev, node, before, step, frame, inside=True)
 
@@ -249,7 +249,7 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
     """A carried variable behind its loop."""
     before = ev.eval(node.before, frame)
     step = node.state.steps.get(node.name)
-    if step is None or (isinstance(before, KEPT) and handed_only(ev, node)):
+    if step is None or (all(isinstance(o, KEPT) for o in options(before)) and handed_only(ev, node)):
         return before
     if node.state.iterable is not None:
         unrolled = _unrolled(ev, node, before, frame)
