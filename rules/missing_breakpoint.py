@@ -97,6 +97,7 @@ def check(request: Request) -> Iterator[Finding]:
         site=request.site,
         label="nothing is cached here",
         advice=advice,
+        flow=request.path,
         related=evidence(request),
         tokens_lost=Interval(prefix.low, inf) if turns else prefix,
     )

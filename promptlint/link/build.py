@@ -143,6 +143,7 @@ class _Builder:
         self.histories: list[History] = []
         self.named_history: list[str] = []
         self.replayed: list[Item] = []
+        self.built: Span | None = None
         self.marker_seen = False
         self.groups = 0
         self.input_in_last: set[str] = set()
@@ -165,12 +166,12 @@ class _Builder:
             position += 1
             if name and row.parts.get(name) != "ignore":
                 self._argument(name, ev.eval(argument, self.frame), ev.span(self.frame, argument), False)
-        for name, expr in call.keywords:
-            if name is not None and row.parts.get(name) == "ignore":
+        for key, expr in call.keywords:
+            if key is not None and row.parts.get(key) == "ignore":
                 continue
             value = ev.eval(expr, self.frame)
-            if name is not None:
-                self._argument(name, value, ev.span(self.frame, expr), False)
+            if key is not None:
+                self._argument(key, value, ev.span(self.frame, expr), False)
             else:
                 self._spread(value, ev.span(self.frame, expr))
         if not self._is_request():
@@ -239,6 +240,9 @@ class _Builder:
                 name, span, texts[0] if len(texts) == 1 else None, self._causes(value.origins()), tuple(texts) if len(texts) > 1 else ()
             )
             return
+        outside = span.path != self.span.path or not self.span.line <= span.line <= self.span.end_line
+        if self.built is None and part in ("messages", "input", "prompt") and outside:
+            self.built = span
         self.parts.add(part, value, span, optional)
 
     def _nested(self, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
@@ -365,6 +369,7 @@ class _Builder:
         texts = [t for t in self.parts.values.get("prompt", ())]
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
         self.turn_level = self._turn_level(messages)
+        self.kept_since = self._kept_since()
         order = facts.order or ("tools", "system", "messages")
         for region in order:
             if region == "tools":
@@ -400,7 +405,7 @@ class _Builder:
             (),
             tuple(dict.fromkeys((*self.parts.open, *(("markers set elsewhere",) if self.marker_seen and not self.breakpoints else ())))),
             confidence,
-            self.chain.steps,
+            (*self.chain.steps, *([Step(self.built, "the request is built here")] if self.built is not None else [])),
         )
 
     def _marked(self) -> Iterator[Breakpoint]:
@@ -512,7 +517,9 @@ class _Builder:
             # A function that builds the text when the request is made.
             target = self.ev.generic(value.function)
             inner = self.ev.result(self.ev.new_frame(value.function, CALL, this=value.this or target.this), value.function, span)
-            if not isinstance(inner, Routine):
+            if any(isinstance(o, (Routine, Seq)) for o in options(inner)):
+                self.parts.open.append(value.function.name)  # makes all of the messages, not one text
+            else:
                 self._blocks(inner, span, region, role, optional)
             return
         if isinstance(value, Const):
@@ -750,10 +757,34 @@ class _Builder:
         """How many loops of the path lie outside the one whose iterations are turns; 0 when calls of the entry are."""
         lists = [s for s, _ in messages]
         lists += [o for v, _, _ in self.parts.values.get("prompt", ()) for o in options(v) if isinstance(o, Seq)]
-        levels = [self._grows_at(i) for s in lists for i in s.items if isinstance(i, History)]
+        # What a loop that only errors repeat adds makes no turn.
+        path = {loop.state.id for loop in self.chain.loops}
+        kept: list[History] = [i for s in lists for i in s.items if isinstance(i, History)]
+        levels = [self._grows_at(i) for i in kept if not isinstance(i.root, Phi) or i.root.loop in path]
         if levels:
             return max(min(levels), CALL)
         return 0
+
+    def _kept_since(self) -> int | None:
+        """How often the object that keeps the history is made; ``None`` when that is not known, or there is none.
+
+        What is evaluated no more often than that stays the same in all turns of a conversation.
+        """
+        row, func = self.sink.row, self.sink.call.func
+        if not row.stateful or not isinstance(func, AttrNode):
+            return None
+        levels: list[int | None] = []
+        for option in options(self.ev.eval(func.base, self.frame)):
+            if not isinstance(option, External):
+                continue
+            if not row.keeper:
+                levels.append(_made_at(option))
+            elif row.keeper in option.keywords:
+                levels += [_made_at(o) for o in options(option.keywords[row.keeper])]
+            else:
+                levels.append(self.frame.level_at(self.sink.call.loops) if option.keywords else None)
+        known = [level for level in levels if level is not None]
+        return min(known) if known and len(known) == len(levels) else None
 
     def _grows_at(self, kept: History) -> int:
         """The level at which a history grows: where the way to the sink first runs, or calls, a function that adds to it."""
@@ -828,6 +859,9 @@ class _Builder:
             return Moment.SESSION
         loops = len(self.chain.loops)
         turn = getattr(self, "turn_level", 0)
+        since = getattr(self, "kept_since", None)
+        if since is not None and level <= since:
+            return Moment.SESSION
         if self.histories_known():
             if level < turn:
                 return Moment.SESSION
@@ -982,6 +1016,15 @@ def _by_role_of_source(items: Sequence[Item]) -> list[Item]:
     made = [i for i in items if isinstance(i, Many) and i.guards and isinstance(i.of, Hole)]
     answers = [i.of for i in made if _role(i.value) in ("assistant", "model", "ai")]
     return [i for i in made if any(i.of is of for of in answers)]
+
+
+def _made_at(value: Value) -> int | None:
+    """How often the code that makes an object runs, when it can be seen."""
+    while isinstance(value, External):
+        if value.level is not None or value.this is None:
+            return value.level
+        value = value.this
+    return None
 
 
 def _is_history_name(name: str) -> bool:

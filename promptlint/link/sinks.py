@@ -156,6 +156,10 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
         partial = _partial(ev, function, call)
         if partial is not None:
             return partial
+    if not (last and last[0] in knowledge.sink_suffixes) and _uses_callables(knowledge, function.module):
+        called = _called_object(ev, function, call)
+        if called is not None:
+            return called
     if not last:
         return None
     if last[0] not in knowledge.sink_suffixes:
@@ -215,6 +219,23 @@ def why_none(ev: Evaluator, function: Function, call: Call) -> str:
     return f"no known call that sends a request ends in {names[0]}, and it does not pass messages= together with model=, system= or tools="
 
 
+def _uses_callables(knowledge: Knowledge, module: Module) -> bool:
+    """Whether a file names a class whose objects are called themselves to send a request, and its library."""
+    types = [t for row in knowledge.sinks_by_suffix.get("__call__", ()) for t in row.types]
+    text = module.source.text
+    return any(t.partition(".")[0] in text and t.rpartition(".")[2] in text for t in types)
+
+
+def _called_object(ev: Evaluator, function: Function, call: Call) -> Sink | None:
+    """``agent(question)`` on an object of a library whose ``__call__`` sends a request."""
+    for option in options(ev.resolve(call.func, ev.generic(function))):
+        if isinstance(option, External) and option.instance:
+            row = row_for_name(ev.knowledge, f"{option.name}.__call__")
+            if row is not None:
+                return Sink(function, call, row, option)
+    return None
+
+
 def _receiver(ev: Evaluator, call: Call, frame: Frame) -> Value | None:
     return ev.eval(call.func.base, frame) if isinstance(call.func, Attr) else None
 
@@ -242,8 +263,9 @@ def candidates(ev: Evaluator, module: Module) -> Iterator[Function]:
                 if id(function) not in seen:
                     seen.add(id(function))
                     yield function
-    for function in module.functions:
-        if id(function) not in seen and _mentions_messages(module, function):
+    callables = _uses_callables(ev.knowledge, module)
+    for function in (module.body, *module.functions) if callables else module.functions:
+        if id(function) not in seen and (callables or _mentions_messages(module, function)):
             seen.add(id(function))
             yield function
 
