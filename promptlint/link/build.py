@@ -634,7 +634,7 @@ class _Builder:
             and segment.optional
             and (last.text is None or not last.causes)
             and {(c.kind, c.origin, c.grain) for c in last.causes} >= {(c.kind, c.origin, c.grain) for c in segment.causes}
-            and (len(self.segments) > MANY_SEGMENTS or last.text is None or segment.text is None)
+            and (len(self.segments) > MANY_SEGMENTS or (last.text is None and segment.text is None))
         ):
             self.segments[-1] = replace(
                 last, tokens=Interval(0, last.tokens.high + segment.tokens.high), text=None, name=last.name or segment.name or "…"
@@ -759,8 +759,12 @@ class _Builder:
         lists += [o for v, _, _ in self.parts.values.get("prompt", ()) for o in options(v) if isinstance(o, Seq)]
         # What a loop that only errors repeat adds makes no turn.
         path = {loop.state.id for loop in self.chain.loops}
-        kept: list[History] = [i for s in lists for i in s.items if isinstance(i, History)]
-        levels = [self._grows_at(i) for i in kept if not isinstance(i.root, Phi) or i.root.loop in path]
+        levels = [
+            self._grows_at(i)
+            for s in lists
+            for i in s.items
+            if isinstance(i, History) and (not isinstance(i.root, Phi) or i.root.loop in path)
+        ]
         if levels:
             return max(min(levels), CALL)
         return 0
@@ -823,7 +827,7 @@ class _Builder:
             # Without a word of its own this is a gateway, whose callers know what they send again.
             return True, "what was said so far is sent again, role by role", self.replayed[0].span, frozenset({"history-by-name"})
         for sequence, span in messages:
-            edits = [e for e in sequence.edits if e.kind != "unmark"]
+            edits = [e for e in sequence.edits if e.kind in ("window", "rewrite", "prepend")]
             if edits and any(isinstance(i, (Rest, Many)) for i in sequence.items):
                 return True, "the list of messages is kept and changed", edits[0].span, frozenset()
         return False, "", None, frozenset()
@@ -862,6 +866,8 @@ class _Builder:
         since = getattr(self, "kept_since", None)
         if since is not None and level <= since:
             return Moment.SESSION
+        if level == CALL and self.chain.kind == "script":
+            return Moment.SESSION  # ahead of all loops of a program that runs once
         if self.histories_known():
             if level < turn:
                 return Moment.SESSION

@@ -406,7 +406,9 @@ def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Val
     if isinstance(base, External) and base.name == "os.environ":
         return Hole(shown, span, persistent=True)
     deps = union(base.origins(), key.origins())
-    return Hole(shown, span, deps, root=isinstance(base, Hole) and base.root, persistent=isinstance(base, Hole) and base.persistent)
+    if not isinstance(base, Hole):
+        return Hole(shown, span, deps)
+    return Hole(shown, span, deps, root=base.root, persistent=base.persistent, features=base.features & {"base"})
 
 
 def _keyed(value: Value, deps: Origins, shown: str, span: Span) -> Value:

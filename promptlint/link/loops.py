@@ -120,7 +120,8 @@ def any_element(ev: Evaluator, sequence: Seq, span: Span, name: str) -> Value:
     rests = [i.value for i in sequence.items if isinstance(i, Rest)]
     values += [Hole(name, span, r.origins(), root=isinstance(r, Hole) and r.root) for r in rests]
     if not values:
-        return Hole(name, span, sequence.order)
+        old = any(isinstance(i, Base) for i in sequence.items)
+        return Hole(name, span, sequence.order, features=frozenset({"base"}) if old else frozenset())
     if len(values) > MAX_UNROLL:
         values = values[:MAX_UNROLL]
     return join(values)
@@ -497,6 +498,12 @@ def _is_cell(value: Value, cell: Cell) -> bool:
     return isinstance(value, Seq) and any(contains_base(i, cell) for i in value.items)
 
 
+def _made_of_old(value: Value) -> bool:
+    """Whether a message takes its role from an old one: the list is rendered anew, and this is part of it."""
+    role = value.entries.get("role") if isinstance(value, Map) else None
+    return role is not None and _depends_on_base(role.value)
+
+
 def _depends_on_base(value: Value) -> bool:
     return any(isinstance(o, Hole) and "base" in o.features for o in options(value))
 
@@ -514,7 +521,7 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
     base = items[where]
     assert isinstance(base, Base)
     front, back = items[:where], items[where + 1 :]
-    front = tuple(i for i in front if not any(i is b for b in before.items))
+    front = tuple(i for i in front if not any(i is b for b in before.items) and not _made_of_old(i.value))
     if base.optional:
         # The list that was kept is only one of the ways: what stands before it belongs to another one.
         front = tuple(i for i in front if isinstance(i, One) and i.inserted is not None)
