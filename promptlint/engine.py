@@ -152,7 +152,7 @@ def _requests(
         if module is None:
             continue
         for function in sorted(sinks.candidates(ev, module), key=lambda f: getattr(f.node, "lineno", 0)):
-            ev.work = 0
+            ev.begin()
             try:
                 for sink in sinks.in_function(ev, function):
                     requests.extend(_of_sink(ev, sink, settings, withheld))
@@ -164,7 +164,7 @@ def _requests(
 
 def _of_sink(ev: Evaluator, sink: sinks.Sink, settings: Settings, withheld: list[Withheld]) -> list[Request]:
     found: list[Request] = []
-    ev.work = 0
+    ev.begin()
     for chain in chains.of(ev, sink):
         made = build.requests(ev, sink, chain)
         if not made:

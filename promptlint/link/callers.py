@@ -47,7 +47,10 @@ def of(ev: Evaluator, function: Function) -> list[Caller]:
         return known
     ev.callers_cache[function] = []
     found = list(_search(ev, function))
-    ev.callers_cache[function] = found
+    if ev.exhausted:
+        del ev.callers_cache[function]
+    else:
+        ev.callers_cache[function] = found
     return found
 
 

@@ -90,6 +90,8 @@ MAX_EVAL_DEPTH = 300
 MAX_CALL_DEPTH = 14
 MAX_WORK = 60_000
 """Nodes evaluated for one sink; a bound that was hit shows as the feature "bound"."""
+MAX_TOTAL = 100_000
+"""The same, together with what was evaluated to answer the questions below."""
 MAX_RESOLVING = 1_500
 """Nodes evaluated to find out what one call calls."""
 
@@ -164,6 +166,7 @@ class Evaluator:
         self.client_types = frozenset(t for row in program.knowledge.sinks for t in row.types)
         """Qualified classes whose methods send requests."""
         self.work = 0
+        self.total = 0
         self.limit = MAX_WORK
         self.depth = 0
         self.hit_bound = False
@@ -288,8 +291,17 @@ class Evaluator:
 
     # -- evaluation ---------------------------------------------------------------------------------------------
 
+    def begin(self) -> None:
+        """A new sink, with a full budget."""
+        self.work = self.total = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether a bound on work is hit: what is evaluated now is not worth keeping."""
+        return self.work > self.limit or self.total > MAX_TOTAL
+
     def within(self, budget: int, query: Callable[[], Value]) -> Value:
-        """The answer to a query that has its own budget: it does not depend on who asks first, so it can be kept."""
+        """The answer to a query that has its own budget, so that it does not depend on who asks first."""
         outer = self.work, self.limit
         self.work, self.limit = 0, budget
         try:
@@ -302,7 +314,7 @@ class Evaluator:
         known = frame.memo.get(id(node))
         if known is None:
             known = self.within(MAX_RESOLVING, lambda: self.eval(node, frame))
-            if (id(node), id(frame)) not in self._active:
+            if (id(node), id(frame)) not in self._active and self.total <= MAX_TOTAL:
                 frame.memo[id(node)] = known
         return known
 
@@ -318,7 +330,8 @@ class Evaluator:
             return known
         key = (id(node), id(frame))
         self.work += 1
-        if key in self._active or self.depth > MAX_EVAL_DEPTH or self.work > self.limit:
+        self.total += 1
+        if key in self._active or self.depth > MAX_EVAL_DEPTH or self.exhausted:
             if key not in self._active:
                 self.hit_bound = True
             return Hole("…", self.span(frame, node), features=frozenset({"bound"}))
@@ -329,7 +342,7 @@ class Evaluator:
         finally:
             self.depth -= 1
             self._active.discard(key)
-        if self.work <= self.limit:
+        if not self.exhausted:
             frame.memo[id(node)] = value
         return value
 

@@ -447,7 +447,8 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
         value = ev.within(MAX_STATE, lambda: state(ev, base, name, span))
     finally:
         ev.attributes_active.discard(("state", *key))
-    ev.attribute_cache[key] = value
+    if not ev.exhausted:
+        ev.attribute_cache[key] = value
     return value
 
 
