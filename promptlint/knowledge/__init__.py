@@ -69,7 +69,8 @@ class SinkRow:
     the part of each of its keys. ``positional`` names the arguments by position (the receiver is not counted).
     ``distinctive``: ``call`` as a suffix of attributes identifies the sink without knowing the receiver; ``requires``:
     then at least one of these keywords (or ``**kwargs``) must be passed. ``stateful``: the receiver keeps the history
-    itself and only appends to it. ``confidence`` is "high" or "medium".
+    itself and only appends to it; ``keeper`` names the constructor argument without which it keeps the history for the
+    length of a call only. ``confidence`` is "high" or "medium".
     """
 
     id: str
@@ -84,6 +85,7 @@ class SinkRow:
     confidence: str
     stateful: bool
     because: str
+    keeper: str = ""
 
     @property
     def suffix(self) -> str:
@@ -343,12 +345,13 @@ class _Rows:
         provider, positional = row.text("provider", "unknown"), row.texts("positional", ())
         requires, distinctive = row.texts("requires", ()), row.flag("distinctive")
         confidence, stateful = row.choice("confidence", ("high", "medium"), "high"), row.flag("stateful")
+        keeper = row.text("keeper", "")
         parts, nested = header.parts(row, "parts")
         row.done(("call", "types", "parts", "nested", "positional", "requires", "provider"))
         if not set(parts.values()) - {"ignore"} and not nested:
             raise row.fail("parts", "missing: no argument is part of a request")
         sink = SinkRow(
-            "", provider, types, "", parts, nested, positional, requires, distinctive, confidence, stateful, ""
+            "", provider, types, "", parts, nested, positional, requires, distinctive, confidence, stateful, "", keeper
         )
         for call in calls:
             label = f"{types[0].rpartition('.')[0]}.{call}" if types else call

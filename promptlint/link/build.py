@@ -90,7 +90,9 @@ TURN_NAMES = re.compile(
     re.IGNORECASE,
 )
 COMMAND_NAMES = re.compile(r"(command|cmd|slash|mode)", re.IGNORECASE)
-SIZE_NAMES = re.compile(r"(len|count|token|size|num|total|length|chars|usage|budget)", re.IGNORECASE)
+SIZE_NAMES = re.compile(r"(len|count|token|size|num|total|length|chars|usage|budget|utili[sz]ation|context_ratio|fill)", re.IGNORECASE)
+_PATH = re.compile(r"^(\w+:)?/*[^/]*")
+_ENDPOINT = re.compile(r"chat|compl|message|generat|respon|infer|invoke|predict|converse|llm|model|deployment|(?<!\w)ai(?!\w)", re.I)
 _OWN_MODELS = frozenset(("openai", "azure_openai"))
 """Vendors whose own client, unless told another address, reaches none but their models."""
 LARGE_MESSAGES = 40
@@ -318,11 +320,16 @@ class _Builder:
         if row.parts.get("url") or "body" in row.parts.values():
             if row.suffix in ("post", "request", "stream", "Request", "urlopen"):
                 keys = self.parts.values.keys()
-                return "messages" in keys or ("prompt" in keys and self.parts.contents) or ("model" in keys and bool(keys & {"input", "prompt"}))
+                return ("messages" in keys and ("model" in keys or self._may_be_endpoint())) or ("prompt" in keys and self.parts.contents) or ("model" in keys and bool(keys & {"input", "prompt"}))
             return bool(prompt) or bool(self.parts.open)
         if row.id == "structural":
             return any(_looks_like_messages(v) for v, _, _ in self.parts.values.get("messages", ()))
         return bool(prompt) or bool(self.parts.open) or row.stateful
+
+    def _may_be_endpoint(self) -> bool:
+        """Whether a URL may be that of a model: nothing of its path is known, or a part of it says so."""
+        paths = [p for v in self.parts.urls for o in options(v) if (u := _url_text(o)) and (p := _PATH.sub("", u, count=1))]
+        return not paths or any(_ENDPOINT.search(p) for p in paths)
 
     # -- who is asked -------------------------------------------------------------------------------------------
 
@@ -359,12 +366,21 @@ class _Builder:
             return client or named
         return found
 
+    def _least(self, facts: providers.Facts) -> providers.Facts:
+        """With clients of several providers to choose from and no model named, the smallest minimum that one may have."""
+        models = [o for v, _, _ in self.parts.values.get("model", ()) for o in options(v) if not isinstance(o, External)]
+        offered = {c.provider for c in self.parts.clients} - {"unknown"}
+        if self.sink.row.provider != "unknown" or len(offered) < 2 or (models and all(literal(m) for m in models)):
+            return facts
+        least = min(providers.facts(p, None).minimum for p in offered)
+        return replace(facts, minimum=least, minimum_known=False) if least < facts.minimum else facts
+
     # -- assembly -----------------------------------------------------------------------------------------------
 
     def _assemble(self) -> Request:
         model = self._model() or self.ev.settings_model
         provider = self._provider(model)
-        facts = providers.facts(provider, model)
+        facts = self._least(providers.facts(provider, model))
         messages = self._messages()
         texts = [t for t in self.parts.values.get("prompt", ())]
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
@@ -823,7 +839,8 @@ class _Builder:
         for name in self.named_history:
             if _is_history_name(name):
                 return True, f"{name} holds the turns so far", self.span, frozenset({"history-by-name"})
-        if self.replayed and any(s.region is Region.SYSTEM and s.text for s in self.segments):
+        asked = self.chain.entry is not None and self.chain.entry[0].repeats
+        if asked and any(isinstance(i, Many) and self._from_outside(i.of) for i in self.replayed) and any(s.region is Region.SYSTEM and s.text for s in self.segments):
             # Without a word of its own this is a gateway, whose callers know what they send again.
             return True, "what was said so far is sent again, role by role", self.replayed[0].span, frozenset({"history-by-name"})
         for sequence, span in messages:
@@ -831,6 +848,10 @@ class _Builder:
             if edits and any(isinstance(i, (Rest, Many)) for i in sequence.items):
                 return True, "the list of messages is kept and changed", edits[0].span, frozenset()
         return False, "", None, frozenset()
+
+    def _from_outside(self, source: Value | None) -> bool:
+        """Whether a list is what the entry is handed."""
+        return isinstance(source, Hole) and any(o.kind == "input" and o.span == self.root_span for o in source.deps)
 
     def _reuse(self, messages: list[tuple[Seq, Span]]) -> Reuse:
         turns, why, span, features = self._has_turns(messages)
@@ -988,6 +1009,8 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], frame: Frame) -> tuple[st
             if _counts(left) or _counts(right):
                 limit = next((v.value for p in (right, left) for o in options(ev.eval(p, ev.generic(frame.function))) if isinstance(v := o, Const) and isinstance(v.value, (int, float))), None)
                 return "threshold", float(limit) if limit is not None else None
+        if not guard.sense:
+            continue
         if isinstance(test, Test) and any(isinstance(p, Literal) and isinstance(p.value, str) and p.value.startswith("/") for p in test.parts):
             return "command", None
         if isinstance(test, CallNode) and isinstance(test.func, AttrNode) and test.func.name == "startswith" and test.args:

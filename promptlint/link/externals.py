@@ -202,6 +202,11 @@ class _Args:
             return self.values[index]
         return self.keywords.get(name)
 
+    @property
+    def level(self) -> int:
+        """How often the call runs."""
+        return self.frame.level_at(self.node.loops)
+
     def expr(self, index: int) -> Expr | None:
         return self.node.args[index] if index < len(self.node.args) else None
 
@@ -262,7 +267,7 @@ def _client(ev: Evaluator, name: str, args: _Args) -> Value | None:
                     keywords.setdefault(row.positional[position], value)
             if args.rest:
                 keywords["**"] = args.rest[0]
-            return External(row.type, args.span, instance=True, arguments=tuple(args.values), keywords=keywords)
+            return External(row.type, args.span, True, tuple(args.values), keywords, level=args.level)
     return None
 
 
@@ -286,7 +291,7 @@ def _constructed(name: str, args: _Args) -> Value:
         entries = {k: Entry(v, args.span) for k, v in args.keywords.items()}
         rest = tuple(args.rest)
         return Map(entries, args.span, rest, open=tuple(f"**{r.name}" for r in rest if isinstance(r, Hole)), type=name)
-    return External(name, args.span, instance=True, arguments=tuple(args.values), keywords=args.keywords)
+    return External(name, args.span, True, tuple(args.values), args.keywords, level=args.level)
 
 
 def _library_window(ev: Evaluator, name: str, args: _Args) -> Value:

@@ -463,6 +463,8 @@ class External(Value):
     keywords: dict[str, Value] = field(default_factory=dict)
     this: Value | None = None
     """The value that a method was taken from."""
+    level: int | None = None
+    """How often the code that makes it runs, for objects."""
 
     def origins(self) -> Origins:
         return union(*(a.origins() for a in self.arguments), *(k.origins() for k in self.keywords.values()))
