@@ -90,8 +90,11 @@ MAX_EVAL_DEPTH = 300
 MAX_CALL_DEPTH = 14
 MAX_WORK = 60_000
 """Nodes evaluated for one sink; a bound that was hit shows as the feature "bound"."""
-MAX_TOTAL = 100_000
+MAX_TOTAL = 80_000
 """The same, together with what was evaluated to answer the questions below."""
+MAX_PROJECT = 1_000_000
+"""Nodes evaluated for all sinks before each further one gets only ``LATE_TOTAL``: time grows with the code, not faster."""
+LATE_TOTAL = 6_000
 MAX_RESOLVING = 1_500
 """Nodes evaluated to find out what one call calls."""
 
@@ -167,6 +170,8 @@ class Evaluator:
         """Qualified classes whose methods send requests."""
         self.work = 0
         self.total = 0
+        self.spent = 0
+        self.allowance = MAX_TOTAL
         self.limit = MAX_WORK
         self.depth = 0
         self.hit_bound = False
@@ -292,13 +297,15 @@ class Evaluator:
     # -- evaluation ---------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A new sink, with a full budget."""
+        """A new sink, with a full budget as long as the project has one."""
+        self.spent += self.total
+        self.allowance = MAX_TOTAL if self.spent < MAX_PROJECT else LATE_TOTAL
         self.work = self.total = 0
 
     @property
     def exhausted(self) -> bool:
         """Whether a bound on work is hit: what is evaluated now is not worth keeping."""
-        return self.work > self.limit or self.total > MAX_TOTAL
+        return self.work > self.limit or self.total > self.allowance
 
     def within(self, budget: int, query: Callable[[], Value]) -> Value:
         """The answer to a query that has its own budget, so that it does not depend on who asks first."""
@@ -314,7 +321,7 @@ class Evaluator:
         known = frame.memo.get(id(node))
         if known is None:
             known = self.within(MAX_RESOLVING, lambda: self.eval(node, frame))
-            if (id(node), id(frame)) not in self._active and self.total <= MAX_TOTAL:
+            if (id(node), id(frame)) not in self._active and self.total <= self.allowance:
                 frame.memo[id(node)] = known
         return known
 
