@@ -1,4 +1,4 @@
-"""One hand-built report that every format renders, and the switch that accepts new golden files."""
+"""One hand-built report that every format renders, and golden files to compare with."""
 
 from __future__ import annotations
 
@@ -20,10 +20,6 @@ from promptlint.tokens import UNKNOWN, Interval
 DATA = Path(__file__).parent / "data"
 AGENT, PROMPTS, TOOLS = "app/agent.py", "app/prompts.py", "app/tools.py"
 SOURCES = {path: (DATA / path).read_text(encoding="utf-8") for path in (AGENT, PROMPTS, TOOLS)}
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--accept", action="store_true", help="write what is rendered now into the golden files")
 
 
 @pytest.fixture

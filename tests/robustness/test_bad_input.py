@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from promptlint import cli, engine
+from promptlint import cli, engine, project
 
 GOOD = '''\
 from datetime import datetime
@@ -186,12 +186,12 @@ def test_an_unreadable_file(check: Any, folder: Path, monkeypatch: pytest.Monkey
 
 def test_a_file_that_is_deleted_during_the_run(check: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "doomed.py").write_text(GOOD)
-    real = engine.discover
+    real = project.discover
 
     def discover(*arguments: Any) -> Any:
-        project = real(*arguments)
+        found = real(*arguments)
         (folder / "doomed.py").unlink()
-        return project
+        return found
 
     monkeypatch.setattr(engine, "discover", discover)
     outcome = check()
