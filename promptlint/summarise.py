@@ -546,7 +546,7 @@ class _Summariser:
     def update(self, target: ast.expr, op: str, args: tuple[Expr, ...], at: At) -> None:
         """An in-place change of what ``target`` names: the path, its aliases, and the container it is an element of."""
         old = self.expr(target)
-        new = Mutate(at, op, old, args, self.guards, self.loops)
+        new = Mutate(at, op, old, args, (*self.facts, *self.guards), self.loops)
         self._replace(target, old, new)
 
     def _replace(self, target: ast.expr, old: Expr, new: Expr) -> None:

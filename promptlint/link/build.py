@@ -974,6 +974,7 @@ class _Builder:
 
     def _mutators(self) -> Iterator[Mutator]:
         seen: set[tuple[str, Span]] = set()
+        cuts: tuple[Step, ...] = ()
         for edit, position in self.edits:
             if (edit.kind, edit.span) in seen or edit.span.line <= 0 or edit.kind == "unmark":
                 continue
@@ -987,9 +988,13 @@ class _Builder:
                 guard = "always"
             if edit.kind == "prepend" and not self._prepends_history(edit):
                 continue
+            flow = cuts if edit.kind == "window" else ()
             yield Mutator(
-                edit.kind, edit.span, edit.what, edit.guard or guard, edit.keeps, position, causes, None, (), edit.features
+                edit.kind, edit.span, edit.what, edit.guard or guard, edit.keeps, position, causes, None, flow, edit.features
             )
+            if edit.kind == "window":
+                size = f" to {edit.keeps} messages" if edit.keeps is not None else ""
+                cuts = (*cuts, Step(edit.span, f"{edit.what} cuts the same history{size} before"))
 
     def _prepends_history(self, edit: Edit) -> bool:
         return bool(self.histories) or any(s.kind is Kind.HISTORY for s in self.segments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 MARKERS = frozenset(("cache_control", "cachePoint", "prompt_cache_breakpoint", "cache_point", "cachepoint"))
 """Keys that mark a cache breakpoint: setting or removing one changes no prompt text."""
 MAX_GROWTH = 400
+_OF_A_MESSAGE = re.compile(r"""(\.|\[["']|get\(["'])(content|text|body)["']?[\])]?$""")
 MAX_SWITCHED = 40
 
 
@@ -454,7 +456,8 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         return base
     if not isinstance(base, (Seq, Hole)):
         return Hole(ev.snippet(frame, node.at), span, base.origins())
-    if isinstance(base, Hole) and node.step is None and not _is_tail(ev, node, lower, frame):
+    of_a_message = isinstance(base, Hole) and _OF_A_MESSAGE.search(base.name)
+    if isinstance(base, Hole) and node.step is None and (of_a_message or not _is_tail(ev, node, lower, frame)):
         return replace(base, name=ev.snippet(frame, node.at), cut=True)
     sequence = replace(as_seq(ev, base, span), copied="shallow")
     items = sequence.items

@@ -119,9 +119,10 @@ def any_element(ev: Evaluator, sequence: Seq, span: Span, name: str) -> Value:
     values = [_taken(i) for i in sequence.items if not isinstance(i, (Rest, Base))]
     rests = [i.value for i in sequence.items if isinstance(i, Rest)]
     values += [Hole(name, span, r.origins(), root=isinstance(r, Hole) and r.root) for r in rests]
+    if any(isinstance(i, Base) for i in sequence.items):
+        values.append(Hole(name, span, sequence.order, features=frozenset({"base"})))
     if not values:
-        old = any(isinstance(i, Base) for i in sequence.items)
-        return Hole(name, span, sequence.order, features=frozenset({"base"}) if old else frozenset())
+        return Hole(name, span, sequence.order)
     if len(values) > MAX_UNROLL:
         values = values[:MAX_UNROLL]
     return join(values)
