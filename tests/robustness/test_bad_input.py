@@ -116,6 +116,11 @@ def test_unusual_files_are_analysed_like_others(check: Any, folder: Path, data: 
     assert_rest_is_analysed(outcome)
 
 
+def calls(body: str, depth: int) -> str:
+    """Functions of which each returns an expression of the next."""
+    return "".join(f"def f{i}(): return {body.format(i + 1)}\n" for i in range(depth))
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -145,8 +150,8 @@ def test_unusual_files_are_analysed_like_others(check: Any, folder: Path, data: 
         pytest.param("if x:\n    s = 1\n" + "elif x:\n    s = 2\n" * 900, id="900 branches"),
         pytest.param("s = ''\n" + "if x: s += 'a'\n" * 2_000, id="2,000 conditional pieces"),
         pytest.param("s = ''\n" + "s += x\n" * 5_000, id="5,000 pieces"),
-        pytest.param("".join(f"def f{i}(): return f{i + 1}() + f{i + 1}()\n" for i in range(60)) + "s = f0()\n", id="a call tree"),
-        pytest.param("".join(f"def f{i}(x): return f{i + 1}(x)\n" for i in range(600)) + "s = f0(1)\n", id="600 calls deep"),
+        pytest.param(f"{calls('f{0}() + f{0}()', 60)}s = f0()\n", id="a call tree"),
+        pytest.param(f"{calls('f{0}()', 600)}s = f0()\n", id="600 calls deep"),
         pytest.param("from bad import *\nfrom bad import s\n", id="an import of itself"),
         pytest.param("s = (lambda f: f(f))(lambda f: f(f))\n", id="the omega combinator"),
     ],
