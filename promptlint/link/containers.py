@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptlint.expression import At, Binary, Call, Expr, Global, Guard, Mutate, Slice, Test
+from promptlint.expression import At, Binary, Call, Comp, DictOf, Either, Element, Expr, Global, Guard, Literal, Mutate, SeqOf, Slice, Star, Test
+from promptlint.expression import Item as ItemOf
 from promptlint.link import strings
 from promptlint.link.values import (
     Base,
@@ -801,10 +802,44 @@ def _changes_only_markers(ev: Evaluator, change: Expr, frame: Frame) -> bool:
                 continue
             if change.op == "setitem" and isinstance(change.args[1], Mutate):
                 return _changes_only_markers(ev, change.args[1], frame)
-            return False
+            return change.op == "setitem" and name is not None and _only_marks(change.args[1], name)
         if change.op == "edit":
             return _changes_only_markers(ev, change.args[0], frame)
+        if change.op == "append" and _is_marker_block(change.args[-1]):
+            change = change.base
+            continue
         return False
+    return False
+
+
+def _only_marks(new: Expr, key: str) -> bool:
+    """Whether what is stored under ``key`` is what was there, but for blocks that are markers."""
+    if isinstance(new, Either):
+        return all(_only_marks(o, key) for o in new.options)
+    if isinstance(new, Comp):
+        (loop, _, tests), *more = new.clauses
+        same = isinstance(new.element, Element) and new.element.loop == loop and not more
+        return same and any(_names_marker(t) for t in tests)
+    if isinstance(new, SeqOf) and any(_is_marker_block(i) for i in new.items):
+        rest = [i for i in new.items if not _is_marker_block(i)]
+        held = [v for i in rest if isinstance(i, DictOf) for _, v in i.items if not isinstance(v, Literal)]
+        wrapped = all(isinstance(v, ItemOf) and isinstance(v.key, Literal) and v.key.value == key for v in held)
+        return wrapped and all(isinstance(i, (DictOf, Star)) for i in rest)
+    return False
+
+
+def _is_marker_block(node: Expr) -> bool:
+    """``{"cachePoint": ...}``."""
+    return isinstance(node, DictOf) and any(isinstance(k, Literal) and k.value in MARKERS for k, _ in node.items[:1])
+
+
+def _names_marker(test: Expr, depth: int = 0) -> bool:
+    if isinstance(test, Literal):
+        return test.value in MARKERS if isinstance(test.value, str) else False
+    if isinstance(test, (Test, Either)) and depth < 4:
+        return any(_names_marker(p, depth + 1) for p in (test.parts if isinstance(test, Test) else test.options))
+    if isinstance(test, Call) and depth < 4:
+        return any(_names_marker(a, depth + 1) for a in test.args)
     return False
 
 
