@@ -48,6 +48,11 @@ if TYPE_CHECKING:
 MARKERS = frozenset(("cache_control", "cachePoint", "prompt_cache_breakpoint", "cache_point", "cachepoint"))
 """Keys that mark a cache breakpoint: setting or removing one changes no prompt text."""
 MAX_GROWTH = 400
+_WHOSE = re.compile(
+    r"(from_|effective_)?(user|chat)|author|sender|member|guild|channel|tenant|account|"
+    r"((from_|telegram_|discord_|tg_)?user|chat|session|conversation|thread|channel|guild|tenant|account|customer|client)_?id|username|user_name"
+)
+"""Fields of an incoming event that say who it is from and where it belongs: they are the same in every turn."""
 _OF_A_MESSAGE = re.compile(r"""(\.|\[["']|get\(["'])(content|text|body)["']?[\])]?$""")
 MAX_SWITCHED = 40
 
@@ -411,7 +416,17 @@ def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Val
     deps = union(base.origins(), key.origins())
     if not isinstance(base, Hole):
         return Hole(shown, span, deps)
+    if isinstance(key, Text) and key.literal is not None:
+        deps = whose(deps, key.literal, shown)
     return Hole(shown, span, deps, root=base.root, persistent=base.persistent, features=base.features & {"base"})
+
+
+def whose(deps: Origins, name: str, shown: str) -> Origins:
+    """What a field of an input depends on: on the user and the conversation only, where its name says so."""
+    if not _WHOSE.fullmatch(name.lower()):
+        return deps
+    axes = frozenset({Axis.USER, Axis.CONVERSATION})
+    return tuple(replace(o, kind="user", what=shown, axes=axes) if o.kind == "input" else o for o in deps)
 
 
 def _keyed(value: Value, deps: Origins, shown: str, span: Span) -> Value:

@@ -153,7 +153,8 @@ def hole_attribute(ev: Evaluator, base: Hole, name: str, span: Span, shown: str)
         return External(f"{base.type}.{name}", span, instance=True, this=base)
     if name in _CLOCK_METHODS and any(o.kind == "time" for o in base.deps):
         return strings.coarsened(replace(base, name=shown), _CLOCK_METHODS[name])
-    return replace(base, name=shown or f"{base.name}.{name}", window=None)
+    deps = containers.whose(base.deps, name, shown or f"{base.name}.{name}")
+    return replace(base, name=shown or f"{base.name}.{name}", window=None, deps=deps)
 
 
 def path_attribute(base: FilePath, name: str, span: Span) -> Value:
@@ -581,6 +582,9 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: _Args) -> Value:
             return source(ev, row, args.span, args.frame.level_at(args.node.loops), shown)
     if name in ("read_text", "read", "read_bytes") and this.persistent:
         return replace(this, name=shown)
+    key = literal(args.values[0]) if name == "get" and args.values else None
+    if key is not None:
+        this = replace(this, deps=containers.whose(this.deps, key, shown))
     if name in _PASS or name in ("encode", "decode", "split", "splitlines", "get", "json", "copy"):
         return replace(this, name=shown, deps=union(this.deps, args.origins), window=_window(args) or this.window)
     if name in ("format", "render", "replace", "substitute", "safe_substitute", "format_map"):
@@ -783,7 +787,8 @@ def _len(ev: Evaluator, args: _Args) -> Value | None:
         shown = ev.snippet(args.frame, args.node.at)
         origin = Origin("counter", shown, args.span, level, frozenset({Axis.TURN, Axis.CALL}))
         return args.hole((origin,))
-    return args.hole()
+    # How many there are does not depend on what they say.
+    return args.hole(()) if isinstance(value, (Seq, Map)) else args.hole()
 
 
 def _range(ev: Evaluator, args: _Args) -> Value | None:
