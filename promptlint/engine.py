@@ -167,10 +167,9 @@ def _of_sink(ev: Evaluator, sink: sinks.Sink, settings: Settings, withheld: list
     ev.begin()
     for chain in chains.of(ev, sink):
         made = build.requests(ev, sink, chain)
-        if not made:
-            withheld.append(Withheld(ev.span(ev.generic(sink.function), sink.call), "its arguments hold no prompt"))
-            break
         found.extend(_judged(request, settings) for request in made)
+    if not found:
+        withheld.append(Withheld(ev.span(ev.generic(sink.function), sink.call), "its arguments hold no prompt"))
     return found
 
 

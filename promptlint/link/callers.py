@@ -20,6 +20,7 @@ from promptlint.expression import (
     Mutate,
     Phi,
     SeqOf,
+    Star,
 )
 from promptlint.index import Function
 from promptlint.link.values import External, Hole, Instance, Routine, Type, options
@@ -139,7 +140,7 @@ def _aimed(routine: Routine, function: Function) -> Routine:
 
 def _by_reference(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:
     """``to_thread(f, x)``, ``retry(f, x)``, ``executor.submit(f, x)``: the rest of the arguments go to ``f``."""
-    from promptlint.link.program import called_name, reference_name
+    from promptlint.link.program import reference_name
 
     frame = ev.generic(caller)
     for position, argument in enumerate(call.args):
@@ -147,15 +148,27 @@ def _by_reference(ev: Evaluator, function: Function, caller: Function, call: Cal
             continue
         for option in options(ev.resolve(argument, frame)):
             if isinstance(option, Routine) and same_method(ev, option.function, function):
-                passed: tuple[Expr, ...] = call.args[position + 1 :]
-                if called_name(call) == "partial":
-                    passed = call.args[position + 1 :]
-                handed = Call(call.at, argument, passed, call.keywords, call.loops, call.guards)
+                handed = _handed(call, argument, call.args[position + 1 :], call.keywords, function)
                 return Caller(caller, handed, _aimed(option, function), frozenset({"by-reference"}))
     for name, argument in call.keywords:
         if name in ("target", "func", "fn", "callback", "function") and reference_name(argument) == function.name:
             for option in options(ev.resolve(argument, frame)):
                 if isinstance(option, Routine) and same_method(ev, option.function, function):
-                    handed = Call(call.at, argument, (), (), call.loops, call.guards)
+                    given = tuple((k, v) for k, v in call.keywords if k in ("args", "kwargs"))
+                    handed = _handed(call, argument, (), given, function)
                     return Caller(caller, handed, _aimed(option, function), frozenset({"by-reference"}))
     return None
+
+
+def _handed(
+    call: Call, target: Expr, args: tuple[Expr, ...], keywords: tuple[tuple[str | None, Expr], ...], function: Function
+) -> Call:
+    """The call of ``target`` that ``call`` brings about; ``args=`` and ``kwargs=`` hold what a thread is started with."""
+    own = {p.name for p in function.parameters}
+    rest: list[tuple[str | None, Expr]] = []
+    for name, value in keywords:
+        if name == "args" and name not in own:
+            args = (*args, *(value.items if isinstance(value, SeqOf) else (Star(value.at, value),)))
+        else:
+            rest.append((None if name == "kwargs" and name not in own else name, value))
+    return Call(call.at, target, args, tuple(rest), call.loops, call.guards)
