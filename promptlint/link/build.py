@@ -100,6 +100,8 @@ LARGE_TOKENS = 2_000
 MAX_TEXT = 200_000
 MANY_SEGMENTS = 80
 MAX_WAYS = 3
+MAX_GUARD_DEPTH = 4
+"""Calls that are followed upwards to the test that decides about a change."""
 
 
 @dataclass
@@ -978,9 +980,13 @@ class _Builder:
         for edit, position in self.edits:
             if (edit.kind, edit.span) in seen or edit.span.line <= 0 or edit.kind == "unmark":
                 continue
+            if edit.kind in ("rewrite", "prepend") and edit.value is not None and not _may_be_message(edit.value):
+                continue
             seen.add((edit.kind, edit.span))
             causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
             guard, limit = guard_of(self.ev, edit.guards, self.frame)
+            if edit.kind == "rewrite" and guard in ("always", "threshold") and (limit or 0) <= LARGE_MESSAGES:
+                guard, limit = self._guard_of_calls(edit.span) or (guard, limit)
             if edit.kind == "window" and guard == "threshold":
                 keeps = limit - edit.drops if edit.drops is not None and limit is not None else edit.keeps
                 guard = "always" if keeps is None or limit is None or limit < keeps * 1.5 or limit <= LARGE_MESSAGES else "threshold"
@@ -995,6 +1001,22 @@ class _Builder:
             if edit.kind == "window":
                 size = f" to {edit.keeps} messages" if edit.keeps is not None else ""
                 cuts = (*cuts, Step(edit.span, f"{edit.what} cuts the same history{size} before"))
+
+    def _guard_of_calls(self, place: Span) -> tuple[str, None] | None:
+        """"threshold" when the function around ``place`` is called under a test of a size only."""
+        function = self.ev.program.function_at(place)
+        return ("threshold", None) if function is not None and self._only_when_large(function) else None
+
+    def _only_when_large(self, function: Function, depth: int = 0) -> bool:
+        """Whether every call of a function, or of what calls it, stands under a test of a size."""
+        calls = [c for c in callers.of(self.ev, function) if c.function is not function]
+        return bool(calls) and depth < MAX_GUARD_DEPTH and all(
+            self._is_large(c) or self._only_when_large(c.function, depth + 1) for c in calls
+        )
+
+    def _is_large(self, caller: callers.Caller) -> bool:
+        guard, limit = guard_of(self.ev, caller.call.guards, self.ev.generic(caller.function))
+        return guard == "threshold" and (limit is None or limit > LARGE_MESSAGES)
 
     def _prepends_history(self, edit: Edit) -> bool:
         return bool(self.histories) or any(s.kind is Kind.HISTORY for s in self.segments)
@@ -1013,7 +1035,9 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], frame: Frame) -> tuple[st
             left, right = test.parts
             if _counts(left) or _counts(right):
                 limit = next((v.value for p in (right, left) for o in options(ev.eval(p, ev.generic(frame.function))) if isinstance(v := o, Const) and isinstance(v.value, (int, float))), None)
-                return "threshold", float(limit) if limit is not None else None
+                # A share of the context is no number of messages.
+                share = isinstance(limit, float) and 0 < limit <= 1
+                return "threshold", float(limit) if limit is not None and not share else None
         if not guard.sense:
             continue
         if isinstance(test, Test) and any(isinstance(p, Literal) and isinstance(p.value, str) and p.value.startswith("/") for p in test.parts):
@@ -1111,6 +1135,22 @@ def _decides(origin: Origin) -> bool:
     """Whether what a test depends on is something that the user or a clock changes between two turns."""
     typed = origin.axes == {Axis.TURN}
     return typed or origin.grain is not None or origin.what.startswith("the parameter ") or origin.kind == "mode"
+
+
+def _may_be_message(value: Value) -> bool:
+    """Whether a changed element can be a message or a block of one, and not an element of some other list."""
+    for option in options(value):
+        if isinstance(option, Map):
+            known = option.entries.keys() & {"role", "content", "parts", "text", "type", "tool_calls", "input", "output"}
+            if known or not option.entries:
+                return True
+        elif isinstance(option, Instance):
+            names = {*option.overrides, *option.cls.fields, *(n for m in option.cls.methods.values() for n in m.stores)}
+            if names & {"role", "content", "parts", "text"}:
+                return True
+        elif not isinstance(option, (Text, Const)):
+            return True
+    return False
 
 
 def _looks_like_messages(value: Value) -> bool:

@@ -11,6 +11,7 @@ from promptlint.index import Class, Function, Module, dotted, terminal
 from promptlint.knowledge import Knowledge
 from promptlint.project import Project, SourceRef
 from promptlint.source import Broken, Unreadable
+from promptlint.span import Span
 from promptlint.summarise import summarise
 
 MAX_FAMILY = 8
@@ -228,6 +229,12 @@ class Program:
             return None
         return next((c for c in reversed(self.mro(function.owner)) if function.name in c.methods), function.owner)
 
+    def function_at(self, place: Span) -> Function | None:
+        """The innermost function around a place in a file that was parsed."""
+        module = next((m for m in self.modules if m.path == place.path), None)
+        around = [f for f in module.functions if _covers(f.node, place.line)] if module is not None else []
+        return max(around, key=lambda f: getattr(f.node, "lineno", 0), default=None)
+
     # -- calls --------------------------------------------------------------------------------------------------
 
     def calls_named(self, name: str) -> Iterator[tuple[Function, Call]]:
@@ -245,6 +252,10 @@ class Program:
                 for call in self.summary(function).calls:
                     if any(reference_name(a) == name for a in (*call.args, *(v for _, v in call.keywords))):
                         yield function, call
+
+
+def _covers(node: ast.AST, line: int) -> bool:
+    return getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", None) or 0)
 
 
 def called_name(call: Call) -> str | None:
