@@ -100,6 +100,7 @@ LARGE_TOKENS = 2_000
 MAX_TEXT = 200_000
 MANY_SEGMENTS = 80
 MAX_WAYS = 3
+_OTHER_MODEL = re.compile(r"embed|rerank|moderation|transcri|speech|whisper|tts\b|images?/(gen|edit)")
 MAX_GUARD_DEPTH = 4
 """Calls that are followed upwards to the test that decides about a change."""
 
@@ -322,11 +323,24 @@ class _Builder:
         if row.parts.get("url") or "body" in row.parts.values():
             if row.suffix in ("post", "request", "stream", "Request", "urlopen"):
                 keys = self.parts.values.keys()
-                return ("messages" in keys and ("model" in keys or self._may_be_endpoint())) or ("prompt" in keys and self.parts.contents) or ("model" in keys and bool(keys & {"input", "prompt"}))
+                if self._is_other_model():
+                    return False
+                if "messages" in keys:
+                    return "model" in keys or self._may_be_endpoint()
+                if "prompt" in keys and self.parts.contents:
+                    return True
+                return "model" in keys and bool(keys & {"input", "prompt"}) and self._may_be_endpoint()
             return bool(prompt) or bool(self.parts.open)
         if row.id == "structural":
             return any(_looks_like_messages(v) for v, _, _ in self.parts.values.get("messages", ()))
         return bool(prompt) or bool(self.parts.open) or row.stateful
+
+    def _is_other_model(self) -> bool:
+        """Whether the address, or the code that posts, speaks of embeddings, images, speech or moderation."""
+        urls = [u for v in self.parts.urls for o in options(v) if (u := _url_text(o))]
+        function = self.sink.function
+        names = (function.name, function.owner.name if function.owner is not None else "", function.module.name)
+        return any(_OTHER_MODEL.search(text.lower()) for text in (*urls, *names))
 
     def _may_be_endpoint(self) -> bool:
         """Whether a URL may be that of a model: nothing of its path is known, or a part of it says so."""
