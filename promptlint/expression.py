@@ -289,6 +289,7 @@ class Write:
     value: Expr
     at: At
     loops: tuple[int, ...] = ()
+    guards: tuple[Guard, ...] = ()
 
 
 @dataclass(slots=True, eq=False)

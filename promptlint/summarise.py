@@ -522,7 +522,7 @@ class _Summariser:
             path = _path(target)
             if path is not None and self._is_missing(path):
                 value = Once(value.at, value, base)
-            self.summary.writes.append(Write(base, target.attr, value, _at(target), self.loops))
+            self.summary.writes.append(Write(base, target.attr, value, _at(target), self.loops, self.guards))
             if path is not None:
                 self.bind(path, value)
             elif isinstance(target.value, ast.Subscript):

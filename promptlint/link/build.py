@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
-from promptlint.expression import Binary, Call, Expr, Guard, Literal, Phi, Star, Test
+from promptlint.expression import Binary, Call, Expr, Guard, Phi, Star, Test
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
@@ -51,6 +51,7 @@ from promptlint.link.values import (
     union,
 )
 from promptlint.link import strings
+from promptlint.link.switches import SWITCHED, asks_for_command, begins_anew, on_command, starts_anew
 from promptlint.request import (
     Axis,
     Breakpoint,
@@ -628,9 +629,15 @@ class _Builder:
         self.groups += 1
         pieces = strings.pieces(self.ev, value, span)
         for piece in _merged(pieces):
-            switched = region is Region.SYSTEM and piece.text is not None
+            # What stands between two parts is there or not together with one of them.
+            switched = region is Region.SYSTEM and bool(piece.text and piece.text.strip())
             causes = self._causes(
-                (o for o in union(piece.deps, order) if o.kind != "conditional" or (switched and _decides(o))), piece.span
+                (
+                    o
+                    for o in union(piece.deps, order)
+                    if o.kind != "conditional" or (switched and _decides(o)) or (region is Region.SYSTEM and piece.text is None and SWITCHED in o.features)
+                ),
+                piece.span,
             )
             if piece.text is not None and not piece.text:
                 continue
@@ -695,6 +702,7 @@ class _Builder:
             adapted = _by_role_of_source(items)
             self.replayed.extend(adapted)
             rounds = [n for n, i in enumerate(items) if isinstance(i, History)]
+            cut = any(e.kind in ("window", "rewrite") for e in (*sequence.edits, *(e for i in items for e in _edits_of(i))))
             for number, item in enumerate(items):
                 role = _role(item.value)
                 kept = self._is_history(item) or item in adapted
@@ -712,7 +720,7 @@ class _Builder:
                     before = len(self.segments)
                     self._message(item, region, role, sequence.order)
                     appended = rounds and rounds[0] < number < rounds[-1] and items[rounds[-1]].root is not items[rounds[0]].root
-                    if isinstance(item, One) and (item.inserted in prepended or appended):
+                    if appended or (isinstance(item, One) and item.inserted in prepended) or (cut and _retells(item)):
                         # Told by the mutator that puts it there; or what an outer loop appends ahead of an inner one.
                         self.segments[before:] = [replace(s, causes=()) for s in self.segments[before:]]
 
@@ -827,7 +835,18 @@ class _Builder:
         if kept.level != CALL:
             return kept.level
         writers = [f for f in objects.writers(self.ev, kept.root) if objects.writer_level(self.ev, f) == CALL]
-        return min((self._level_of(f) for f in writers), default=CALL)
+        made = self._made_at_level(kept)
+        levels = [self._level_of(f) for f in writers]
+        # What happens once to each of the objects that a loop makes is no turn.
+        return min((level for level in levels if level > made), default=max(made + 1, CALL) if levels else CALL)
+
+    def _made_at_level(self, kept: History) -> int:
+        """How many loops of the path lie around the making of the object that keeps the history; -1 without one."""
+        root = owner(kept.root)
+        cls = root[0] if isinstance(root, tuple) else None
+        holders = (f.this for f in self.chain.frames if isinstance(f.this, Instance) and f.this.cls is cls)
+        level = next((h.level for h in holders), SESSION)
+        return level if level > CALL else SESSION
 
     def _at_each_turn(self, edit: Edit, kept: History) -> Edit:
         """The edit of a list that methods share: what one of its calls puts in is new in every turn."""
@@ -912,14 +931,14 @@ class _Builder:
         return Moment.LOOP if loops and level >= loops else Moment.CALL
 
     def histories_known(self) -> bool:
-        return any(
-            isinstance(i, History)
-            for part in ("messages", "input", "prompt")
-            for v, s, _ in self.parts.values.get(part, ())
-            for o in options(v)
-            if isinstance(o, Seq)
-            for i in o.items
-        )
+        return next(self._all_histories(), None) is not None
+
+    def _all_histories(self) -> Iterator[History]:
+        for part in ("messages", "input", "prompt"):
+            for value, _, _ in self.parts.values.get(part, ()):
+                for option in options(value):
+                    if isinstance(option, Seq):
+                        yield from (i for i in option.items if isinstance(i, History))
 
     def _hole_tokens(self, piece: Piece) -> Interval:
         told = self.ev.hints_at(piece.span).get("tokens", "")
@@ -966,7 +985,32 @@ class _Builder:
             # Not what the user says, but what is looked up with it.
             kind, what = "state", f"what is looked up with {what}"
         moment = self._moment(origin.level)
+        if SWITCHED in features:
+            if not self._switches(origin):
+                return None
+            moment = Moment.LOOP if getattr(self, "turn_level", 0) else Moment.CALL
         return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, origin.guard, origin.because)
+
+    def _switches(self, origin: Origin) -> bool:
+        """Whether what writes a state runs between two sends of one conversation."""
+        kept = frozenset(objects.name_of(h.root) for h in self._all_histories())
+        known = self.ev.switches.get(origin.span)
+        if known is None:
+            place = origin.steps[0].span if origin.steps else origin.span
+            module = next((m for m in self.ev.program.modules if m.source.path == place.path), None)
+            return module is not None and not begins_anew(module, place.line, kept)
+        function, write = known
+        if starts_anew(self.ev, function, kept):
+            return False
+        if any(map(asks_for_command, write.guards)) or on_command(self.ev, function, kept):
+            return True
+        places = [(function, write.loops, write.guards)]
+        places += [(c.function, c.call.loops, c.call.guards) for c in callers.of(self.ev, function)]
+        return any(
+            any(g.sense for g in guards) and frame.function is place and set(loops) & set(frame.path_loops)
+            for place, loops, guards in places
+            for frame in self.chain.frames
+        )
 
     def _input(self, origin: Origin) -> tuple[str, frozenset[Axis]] | None:
         """What a parameter that the outside fills in varies over, by the evidence of its use and its name."""
@@ -1052,14 +1096,10 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], frame: Frame) -> tuple[st
                 # A share of the context is no number of messages.
                 share = isinstance(limit, float) and 0 < limit <= 1
                 return "threshold", float(limit) if limit is not None and not share else None
+        if asks_for_command(guard):
+            return "command", None
         if not guard.sense:
             continue
-        if isinstance(test, Test) and any(isinstance(p, Literal) and isinstance(p.value, str) and p.value.startswith("/") for p in test.parts):
-            return "command", None
-        if isinstance(test, CallNode) and isinstance(test.func, AttrNode) and test.func.name == "startswith" and test.args:
-            first = test.args[0]
-            if isinstance(first, Literal) and isinstance(first.value, str) and first.value.startswith("/"):
-                return "command", None
         if isinstance(test, CallNode) and _names_size(test):
             return "threshold", None
     return "always", None
@@ -1125,6 +1165,11 @@ def _role(value: Value) -> str | None:
     return None
 
 
+def _retells(item: Item) -> bool:
+    """Whether an element is there only when old ones were cut, and holds what they said."""
+    return item.optional and {o.kind for o in item.value.origins()} <= {"reply", "history"}
+
+
 def _content_origins(value: Value, role: str) -> Iterator[Origins]:
     """What the text of the messages of one role depends on, without looking into blocks of other kinds."""
     for option in options(value):
@@ -1148,7 +1193,7 @@ def _role_source(value: Value) -> str:
 def _decides(origin: Origin) -> bool:
     """Whether what a test depends on is something that the user or a clock changes between two turns."""
     typed = origin.axes == {Axis.TURN}
-    return typed or origin.grain is not None or origin.what.startswith("the parameter ") or origin.kind == "mode"
+    return typed or SWITCHED in origin.features or origin.grain is not None or origin.what.startswith("the parameter ") or origin.kind == "mode"
 
 
 def _may_be_message(value: Value) -> bool:

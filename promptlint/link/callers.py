@@ -126,7 +126,7 @@ def same_method(ev: Evaluator, called: Function, wanted: Function) -> bool:
         return True
     if called.name != wanted.name or called.owner is None or wanted.owner is None:
         return False
-    return called.owner in ev.program.mro(wanted.owner)
+    return called.owner in ev.program.mro(wanted.owner) or wanted.owner in ev.program.subclasses(called.owner)
 
 
 def _aimed(routine: Routine, function: Function) -> Routine:

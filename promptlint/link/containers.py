@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from promptlint.expression import At, Binary, Call, Comp, DictOf, Either, Element, Expr, Global, Guard, Literal, Mutate, SeqOf, Slice, Star, Test
 from promptlint.expression import Item as ItemOf
 from promptlint.link import strings
+from promptlint.link.switches import SWITCHED
 from promptlint.link.values import (
     Base,
     Cell,
@@ -40,7 +41,7 @@ from promptlint.link.values import (
     union,
 )
 from promptlint.request import Axis
-from promptlint.span import Span
+from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator, Frame
@@ -96,7 +97,10 @@ def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], V
     """Marks what is there or not as depending on what the test depends on (looked at only when asked, or ``cheap``)."""
     if isinstance(value, Text):
         return _switched(value, alternatives, test) if cheap else value
-    if not isinstance(value, Seq) or len(value.items) > MAX_SWITCHED or _sent(value.items):
+    if isinstance(value, Map):
+        maps = [a for a in alternatives if isinstance(a, Map)]
+        return replace(value, entries={k: _switched_entry(e, [m.entries[k] for m in maps if k in m.entries], test, cheap) for k, e in value.entries.items()})
+    if not isinstance(value, Seq) or len(value.items) > MAX_SWITCHED or (_sent(value.items) and not all(map(_is_tool, value.items))):
         # A list of tools is meant; what comes and goes among the turns of a conversation is looked at by its writers.
         return value
     certain = [set(map(id, a.items)) for a in alternatives if isinstance(a, Seq)]
@@ -107,6 +111,36 @@ def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], V
         else:
             items.append(item)
     return replace(value, items=tuple(items))
+
+
+def _switched_entry(entry: Entry, alternatives: Sequence[Entry], test: Callable[[], Value], cheap: bool) -> Entry:
+    """A cell that only one of the ways writes: its text is what it is because of that write."""
+    if not cheap or len({id(a.held) for a in alternatives}) < 2:
+        return entry
+
+    def make() -> Value:
+        told = decided_by(entry.value, [a.value for a in alternatives], test, cheap)
+        return _written_by(told, alternatives) if isinstance(told, Text) else told
+
+    return replace(entry, held=Lazy(make))
+
+
+def _written_by(value: Text, alternatives: Sequence[Entry]) -> Text:
+    """The text with a command that switches it placed where the text is written into a cell.
+
+    What stands there when another command was typed is not switched by this one.
+    """
+    pieces = []
+    for piece in value.pieces:
+        sides = [isinstance(a.value, Text) and any(p.text == piece.text for p in a.value.pieces) for a in alternatives]
+        if piece.text is not None and sides.count(True) == 1:
+            asked = [o for o in piece.deps if o.kind == "conditional" and SWITCHED in o.features and not o.steps]
+            kept = [o for o in piece.deps if o not in asked]
+            if sides[0]:
+                kept += [replace(o, span=alternatives[0].span, steps=(Step(o.span, "asked for here"),)) for o in asked]
+            piece = piece.with_deps(tuple(kept))
+        pieces.append(piece)
+    return Text(tuple(pieces))
 
 
 def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Value]) -> Text:
@@ -170,6 +204,19 @@ def under(value: Value, before: Value, guards: tuple[Guard, ...]) -> Value:
     return replace(value, items=items, edits=mark(value.edits))
 
 
+def commanded(value: Value, before: Value) -> Value:
+    """The value with everything that changes old elements, and did not in ``before``, done on a command."""
+    if not isinstance(value, Seq):
+        return value
+    known = set(map(id, _all_edits(before)))
+
+    def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        return tuple(e if id(e) in known else replace(e, guard=e.guard or "command") for e in edits)
+
+    items = tuple(replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items)
+    return replace(value, items=items, edits=mark(value.edits))
+
+
 def retold(value: Value) -> One | None:
     """The element of a new list that tells what an older one held: made of what the model said."""
     ones = (i for i in value.items if isinstance(i, One)) if isinstance(value, Seq) else ()
@@ -195,7 +242,7 @@ def _all_edits(value: Value) -> Iterator[Edit]:
 def _conditional(item: Item, test: Callable[[], Value]) -> Lazy:
     def make() -> Value:
         deps = _conditions(test())
-        return _with_condition(item.value, deps) if deps else item.value
+        return with_condition(item.value, deps) if deps else item.value
 
     return Lazy(make)
 
@@ -207,10 +254,10 @@ def picked(item: Item, tests: Sequence[Value]) -> Item:
         for o in union(*(t.origins() for t in tests))
         if o.axes & {Axis.CALL, Axis.TURN}
     )
-    return replace(item, held=_with_condition(item.value, deps)) if deps else item
+    return replace(item, held=with_condition(item.value, deps)) if deps else item
 
 
-def _with_condition(value: Value, deps: Origins) -> Value:
+def with_condition(value: Value, deps: Origins) -> Value:
     if isinstance(value, Hole):
         return replace(value, deps=union(value.deps, deps))
     if isinstance(value, Map):
@@ -719,6 +766,11 @@ def _with_edit(base: Seq, edit: Edit) -> Seq:
     if not (_sent(base.items) if edit.kind == "rewrite" else _kept(base.items)):
         return base
     return replace(base, edits=(*base.edits, edit))
+
+
+def _is_tool(item: Item) -> bool:
+    """Whether an element is known to define a tool; what nobody looked at yet is left alone."""
+    return isinstance(item.held, Map) and bool(item.held.entries.keys() & {"function", "input_schema", "parameters"})
 
 
 def _sent(items: Sequence[Item]) -> bool:

@@ -41,12 +41,13 @@ from promptlint.expression import (
     Summary,
     Test,
     Unknown,
+    Write,
 )
 from promptlint.expression import Item as ItemOf
 from promptlint import comments
 from promptlint.index import Class, Function, Module
 from promptlint.knowledge import ClientRow, EntryRow
-from promptlint.link import callers, containers, externals, loops, objects, sinks, strings
+from promptlint.link import callers, containers, externals, loops, objects, sinks, strings, switches
 from promptlint.link.program import BUILTINS, Program, is_abstract
 from promptlint.link.values import (
     CALL,
@@ -183,6 +184,9 @@ class Evaluator:
         self._nodes: list[ast.expr] = []
         self._cheap: dict[int, bool] = {}
         self.handed_only: dict[int, bool] = {}
+        self.switches: dict[Span, tuple[Function, Write]] = {}
+        self.on_command: dict[tuple[Function, frozenset[str]], bool] = {}
+        self.command_tables: dict[Module, frozenset[str]] = {}
         self._replies: dict[Function, bool] = {}
         self._hints: dict[str, dict[int, dict[str, str]]] = {}
         self._ast_values: dict[tuple[int, int], Value] = {}
@@ -529,7 +533,8 @@ class Evaluator:
         known = _decide(node.op, values)
         if known is not None:
             return Const(known, self.span(frame, node))
-        return Hole(self.snippet(frame, node.at), self.span(frame, node), union(*(v.origins() for v in values)))
+        typed = switches.typed(node, self.span(frame, node), frame.level)
+        return Hole(self.snippet(frame, node.at), self.span(frame, node), typed or union(*(v.origins() for v in values)))
 
     def _either(self, node: Either, frame: Frame) -> Value:
         if node.test is None:
@@ -899,7 +904,7 @@ def _cheap(node: Expr, depth: int = 0) -> bool:
     if isinstance(node, Call):
         func = node.func
         plain = isinstance(func, Global) and func.name in ("isinstance", "len", "bool", "getattr", "hasattr", "callable", "input")
-        method = isinstance(func, Attr) and func.name in ("get", "lower", "strip", "startswith") and _cheap(func.base, depth + 1)
+        method = isinstance(func, Attr) and func.name in ("get", "lower", "upper", "strip", "split", "partition", "startswith") and _cheap(func.base, depth + 1)
         return (plain or method) and all(_cheap(a, depth + 1) for a in node.args)
     if isinstance(node, (SeqOf, Star)):
         return all(_cheap(c, depth + 1) for c in children(node))

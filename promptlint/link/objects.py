@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptlint.expression import After, Attr, Binary, Call, Definition, Either, Expr, Global, Guard, Import, Param, SeqOf, Star
+from promptlint.expression import After, Attr, Binary, Call, Definition, Either, Expr, Global, Guard, Import, Param, Phi, SeqOf, Star
 from promptlint.expression import Item as ExprItem
 from promptlint.index import Class, Function, Module, dotted
-from promptlint.link import callers, containers, loops
+from promptlint.link import callers, containers, loops, switches
 from promptlint.link.program import MAX_FAMILY, is_abstract
 from promptlint.link.values import (
     CALL,
@@ -484,12 +484,28 @@ def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:
     if before is None and not steps:
         return Hole(f"self.{name}", span)
     for function, expr, where in steps[:MAX_WRITERS]:
-        result = _apply_step(ev, base, name, result, function, expr, where)
+        before, result = result, _apply_step(ev, base, name, result, function, expr, where)
+        if result is not before:
+            result = _switched(ev, name, before, result, function, expr, where)
     result = _one_history(result)
     if result.origins():
         step = Step(span, f"kept in {base.cls.name}.{name}")
         result = result.along(step)
     return result
+
+
+def _switched(
+    ev: Evaluator, name: str, before: Value, after: Value, function: Function, expr: Expr, where: Expr | None
+) -> Value:
+    """The state after a step, which depends on whether the step was taken where it may be taken between two turns."""
+    if writer_level(ev, function) != CALL or (isinstance(after, Seq) and any(isinstance(i, History) for i in after.items)):
+        return after
+    own = function.parameters[0].name if where is None else None
+    for write in ev.summary(function).writes:
+        mine = isinstance(write.base, Param) and write.base.name == own if where is None else write.value is expr
+        if write.name == name and mine:
+            return switches.switched(ev, name, function, write, before, after)
+    return after
 
 
 def _initial(ev: Evaluator, base: Instance, name: str, span: Span) -> Value | None:
@@ -582,6 +598,15 @@ def writers(ev: Evaluator, root: object) -> Iterator[Function]:
             yield from (f for f in module.functions if name in f.stores and f.parameter(name) is None)
 
 
+def name_of(root: object) -> str:
+    """How the code calls the list that a history grows in."""
+    match owner(root):
+        case (Class(), str(name)) | ("global", Module(), str(name)) | Phi(name=name):
+            return name.rpartition(".")[2]
+        case _:
+            return ""
+
+
 def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -> bool:
     if ev.joining > 2:
         return False
@@ -616,7 +641,9 @@ def _apply_step(
     finally:
         ev.attributes_active.discard(key)
     result = loops.grown(ev, before, value, root, function.module.span(expr.at), level, history=True)
-    return containers.under(result, before, _always_under(ev, function)) if where is None else result
+    if where is None:
+        result = containers.under(result, before, _always_under(ev, function))
+    return containers.commanded(result, before) if switches.only_on_command(ev, function) else result
 
 
 def _always_under(ev: Evaluator, function: Function) -> tuple[Guard, ...]:

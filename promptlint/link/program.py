@@ -16,6 +16,8 @@ from promptlint.summarise import summarise
 
 MAX_FAMILY = 8
 """Methods of one name that a receiver of unknown class may mean."""
+MAX_FULFILLING = 4
+"""Classes that a protocol is taken to mean without being named as its bases."""
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -184,16 +186,28 @@ class Program:
         return tuple(order)
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
-        """All classes of the project that derive from ``cls``, found by its name."""
+        """All classes of the project that derive from ``cls``, found by its name, or fulfil it when it is a protocol."""
         if cls not in self._subclasses:
             self._subclasses[cls] = ()
-            found: list[Class] = []
+            fulfilling = list(self._fulfilling(cls))
+            found: list[Class] = fulfilling if len(fulfilling) <= MAX_FULFILLING else []
             for module in self.mentioning(cls.name):
                 for other in module.classes.values():
                     if other is not cls and other not in found and cls in self.mro(other):
                         found.append(other)
             self._subclasses[cls] = tuple(found)
         return self._subclasses[cls]
+
+    def _fulfilling(self, cls: Class) -> Iterator[Class]:
+        """The classes that have every method of a protocol."""
+        wanted = [name for name in cls.methods if not name.startswith("__")]
+        self.bases(cls)
+        if not wanted or not self._foreign_bases[cls] or not any(b.endswith("Protocol") for b in self._foreign_bases[cls]):
+            return
+        for module in self.mentioning(max(wanted, key=len)):
+            for other in module.classes.values():
+                if other is not cls and all(self.method(other, name) is not None for name in wanted):
+                    yield other
 
     def method(self, cls: Class, name: str) -> Function | None:
         """The method that an instance of exactly ``cls`` has."""

@@ -128,12 +128,17 @@ def row_for_shape(knowledge: Knowledge, node: Call) -> SinkRow | None:
 
 
 def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
-    """The sinks among the calls of one function."""
+    """The sinks among the calls of one function; the same call once more after an error is a repetition, not another one."""
     summary = ev.summary(function)
     frame = ev.generic(function)
+    sent: set[tuple[str, ...]] = set()
     for call in summary.calls:
+        name = tuple(chain(call.func))
+        if name in sent and any(guard.error for guard in call.guards):
+            continue
         sink = _classify(ev, function, call)
         if sink is not None:
+            sent.add(name)
             yield sink
             continue
         for position, handed_over in enumerate(call.args):

@@ -1,0 +1,210 @@
+"""State that is switched while a conversation goes on: by a command of the user, or by a tool that the model calls."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptlint.expression import Attr, Call, Either, Expr, Global, Guard, Literal, Param, Phi, SeqOf, Test, Write
+from promptlint.index import Function, Module, terminal
+from promptlint.link import callers
+from promptlint.link.values import CALL, Choice, Const, Hole, Item, Lazy, One, Origin, Seq, Text, Value, options, union
+from promptlint.request import Axis
+from promptlint.span import Span
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator
+
+SWITCHED = "switched"
+"""Feature of what depends on state that code outside the way to the sink switches."""
+
+_MAX_HOPS = 3
+_HANDLER = re.compile(r"^_?(cmd|command|slash)_|_(command|cmd)$")
+_COMMAND = re.compile(r"/\w[\w -]*|/")
+_ADDRESSES = re.compile(r"(path|url|uri|route|endpoint)s?$", re.IGNORECASE)
+_ANEW = re.compile(
+    r"_?(reset|clear|new|start_new|restart)(_(all|chat|context|conversation|history|memory|messages|session|thread))?"
+)
+
+
+# -- commands ------------------------------------------------------------------------------------------------------
+
+
+def asks_for_command(guard: Guard) -> bool:
+    """Whether a piece of code runs when the user typed a command: ``text == "/plan"``, ``text.startswith("/")``."""
+    return guard.test is not None and _asks(guard.test, guard.sense)
+
+
+def _asks(test: Expr, sense: bool) -> bool:
+    if isinstance(test, Test):
+        if test.op == "not":
+            return _asks(test.parts[0], not sense)
+        positive = sense is (test.op not in ("!=", "not in", "is not"))
+        return positive and any(_is_command(p) for p in test.parts) and not any(_is_address(p) for p in test.parts)
+    if isinstance(test, Either):
+        return sense and any(_asks(option, sense) for option in test.options)
+    if isinstance(test, Call) and isinstance(test.func, Attr) and test.func.name == "startswith" and test.args:
+        return sense and _is_command(test.args[0]) and not _is_address(test.func.base)
+    return False
+
+
+def _is_command(node: Expr) -> bool:
+    if isinstance(node, SeqOf):
+        return any(_is_command(item) for item in node.items)
+    return isinstance(node, Literal) and isinstance(node.value, str) and _COMMAND.fullmatch(node.value) is not None
+
+
+def _is_address(node: Expr) -> bool:
+    return isinstance(node, (Attr, Global, Param, Phi)) and _ADDRESSES.search(node.name) is not None
+
+
+def _handles(ev: Evaluator, function: Function) -> bool:
+    """Whether a function answers a command of the user, or is a tool of the model."""
+    if _HANDLER.search(function.name):
+        return True
+    for decorator in function.decorators:
+        node = decorator.func if isinstance(decorator, ast.Call) else decorator
+        name, owner = terminal(node), terminal(node.value) if isinstance(node, ast.Attribute) else None
+        if name in ("slash_command", "hybrid_command", "tool", "function_tool"):
+            return True
+        if name == "command" and owner in ("bot", "tree", "dp", "router"):
+            return True
+    return any(function.name in _listed(ev, module) for module in ev.program.mentioning(function.name))
+
+
+def _listed(ev: Evaluator, module: Module) -> frozenset[str]:
+    """The functions that a module lists under the names of commands: ``{"/plan": plan, ...}``."""
+    known = ev.command_tables.get(module)
+    if known is None:
+        tables = (n for n in ast.walk(module.tree) if isinstance(n, ast.Dict)) if b'"/' in module.source.data or b"'/" in module.source.data else ()
+        names = {
+            name
+            for table in tables
+            for key, value in zip(table.keys, table.values, strict=True)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str) and _COMMAND.fullmatch(key.value)
+            if (name := terminal(value)) is not None
+        }
+        known = ev.command_tables[module] = frozenset(names)
+    return known
+
+
+def on_command(ev: Evaluator, function: Function, kept: frozenset[str] = frozenset(), hops: int = 0) -> bool:
+    """Whether a command or a tool leads to ``function`` without starting a conversation anew.
+
+    ``kept`` names the lists that hold the turns.
+    """
+    key = (function, kept)
+    known = ev.on_command.get(key)
+    if known is None:
+        ev.on_command[key] = False
+        known = ev.on_command[key] = not starts_anew(ev, function, kept) and (
+            _handles(ev, function)
+            or hops < _MAX_HOPS
+            and any(
+                any(map(asks_for_command, c.call.guards)) or on_command(ev, c.function, kept, hops + 1)
+                for c in callers.of(ev, function)
+            )
+        )
+    return known
+
+
+def only_on_command(ev: Evaluator, function: Function) -> bool:
+    """Whether nothing but commands, and calls under some other test, lead to ``function``."""
+    found = callers.of(ev, function)
+    return on_command(ev, function) and all(any(g.sense for g in c.call.guards) or on_command(ev, c.function) for c in found)
+
+
+def starts_anew(ev: Evaluator, function: Function, kept: frozenset[str]) -> bool:
+    """Whether a function drops the turns, which ``kept`` names, so that another conversation begins."""
+    summary = ev.summary(function)
+    for call in summary.calls:
+        if isinstance(call.func, Attr):
+            on = getattr(call.func.base, "name", None)
+            if (call.func.name == "clear" and on in kept) or (call.func.name != "clear" and _ANEW.fullmatch(call.func.name)):
+                return True
+    return any(write.name in kept and isinstance(write.value, SeqOf) for write in summary.writes)
+
+
+def typed(test: Test, span: Span, level: int) -> tuple[Origin, ...]:
+    """The user as the one who decides a test that looks for a command."""
+    if not asks_for_command(Guard(test)):
+        return ()
+    axes = frozenset({Axis.TURN})
+    command = next((p.value for p in test.parts if isinstance(p, Literal) and _is_command(p)), "of the user")
+    return (Origin("user", f"the command {command}", span, level, axes, features=frozenset({SWITCHED})),)
+
+
+def begins_anew(module: Module, line: int, kept: frozenset[str]) -> bool:
+    """Whether the branch whose test stands at ``line`` drops the turns, so that another conversation begins."""
+    branches = (n for n in ast.walk(module.tree) if isinstance(n, ast.If) and n.test.lineno == line)
+    for node in (inner for branch in branches for statement in branch.body for inner in ast.walk(statement)):
+        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.Call)):
+            targets = [t.value if isinstance(t, ast.Subscript) else t for t in node.targets]
+            if any(terminal(t) in kept for t in targets):
+                return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if (name == "clear" and terminal(node.func.value) in kept) or (name != "clear" and _ANEW.fullmatch(name)):
+                return True
+    return False
+
+
+# -- values --------------------------------------------------------------------------------------------------------
+
+
+def switched(ev: Evaluator, name: str, function: Function, write: Write, before: Value, after: Value) -> Value:
+    """What ``after`` adds to ``before``, or has in its place, depends on whether the state ``name`` was switched."""
+    if not _may_switch(ev, name, function, write):
+        return after
+    span = function.module.span(write.at)
+    ev.switches[span] = (function, write)
+    axes = frozenset({Axis.TURN, Axis.CALL})
+    origin = Origin("conditional", f"{name}, which is switched in between,", span, CALL, axes, features=frozenset({SWITCHED}), guard="command")
+    return _marked(before, after, origin, name, span)
+
+
+def _may_switch(ev: Evaluator, name: str, function: Function, write: Write) -> bool:
+    if any(map(asks_for_command, write.guards)) or on_command(ev, function):
+        return True
+    tests = [write.guards] if write.loops else []
+    tests += [c.call.guards for c in callers.of(ev, function) if c.call.loops]
+    return any(any(g.sense for g in guards) and not any(_asks_about(g, name) for g in guards) for guards in tests)
+
+
+def _asks_about(guard: Guard, name: str) -> bool:
+    """Whether a test looks at the state itself: it is filled when it is missing, not switched."""
+    stack = [guard.test] if guard.test is not None else []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Attr) and node.name == name:
+            return True
+        if isinstance(node, (Test, Either)):
+            stack.extend(node.parts if isinstance(node, Test) else node.options)
+    return guard.error
+
+
+def _marked(before: Value, after: Value, origin: Origin, name: str, span: Span) -> Value:
+    if isinstance(after, Text):
+        old = {p.text for p in before.pieces if p.text is not None} if isinstance(before, Text) else set()
+        holes = {(p.span, p.name) for p in before.pieces} if isinstance(before, Text) else set()
+        return Text(
+            tuple(
+                p.with_deps(union(p.deps, (origin,))) if p.optional and p.text not in old and (p.span, p.name) not in holes else p
+                for p in after.pieces
+            )
+        )
+    if isinstance(after, Seq):
+        return replace(after, items=tuple(i if isinstance(i, One) and not i.optional else _with(i, origin) for i in after.items))
+    if isinstance(after, Hole):
+        return replace(after, deps=union(after.deps, (origin,)))
+    if isinstance(after, Choice) and all(isinstance(o, (Const, Hole)) for o in options(after)):
+        return Hole(name, span, union(*(o.origins() for o in options(after)), (origin,)))
+    return after
+
+
+def _with(item: Item, origin: Origin) -> Item:
+    from promptlint.link.containers import with_condition
+
+    return replace(item, held=Lazy(lambda: with_condition(item.value, (origin,))))
