@@ -97,10 +97,12 @@ _ENDPOINT = re.compile(r"chat|compl|message|generat|respon|infer|invoke|predict|
 _OWN_MODELS = frozenset(("openai", "azure_openai"))
 """Vendors whose own client, unless told another address, reaches none but their models."""
 LARGE_MESSAGES = 40
-LARGE_TOKENS = 2_000
+LARGE_TOKENS = 32_000
 MAX_TEXT = 200_000
 MANY_SEGMENTS = 80
 MAX_WAYS = 3
+NEAR = 15
+"""Lines within which a hole and the text around it are one place to a reader."""
 _OTHER_MODEL = re.compile(r"embed|rerank|moderation|transcri|speech|whisper|tts\b|images?/(gen|edit)")
 MAX_GUARD_DEPTH = 4
 """Calls that are followed upwards to the test that decides about a change."""
@@ -613,7 +615,7 @@ class _Builder:
         media = kind in ("image", "image_url", "document", "input_image", "file", "audio")
         origins = value.origins()
         self.segments.append(
-            Segment(region, Kind.MEDIA if media else Kind.TEXT, item.span, UNKNOWN, None, role, self.groups, self._causes(origins), optional, not isinstance(item, One), kind or "block")
+            Segment(region, Kind.MEDIA if media else Kind.TEXT, item.span, UNKNOWN, None, role, self.groups, self._causes(origins), optional or not isinstance(item, One), False, kind or "block")
         )
 
     def _text(
@@ -649,7 +651,7 @@ class _Builder:
                 Segment(
                     region,
                     Kind.TEXT,
-                    piece.span if piece.span.line else span,
+                    _insertion(piece, span, causes),
                     tokens,
                     piece.text,
                     role,
@@ -776,7 +778,7 @@ class _Builder:
         name = value.name if isinstance(value, Hole) else "history"
         if isinstance(value, Hole):
             if value.window is not None:
-                self.edits.append((Edit("window", value.span, value.name, keeps=value.window or None), len(self.segments)))
+                self.edits.append((Edit("window", value.span, value.name, keeps=value.window or None, steps=value.cuts), len(self.segments)))
             self.named_history.append(value.name)
         for marker in _markers(value) if not any(e.kind == "unmark" for e in _edits_of(item)) else ():
             kept = marker if marker.optional else _for_each(marker, item.span)
@@ -784,7 +786,7 @@ class _Builder:
         if isinstance(item, Many) and item.of is not None and isinstance(item.of, Hole):
             self.named_history.append(item.of.name)
             if item.of.window is not None:
-                self.edits.append((Edit("window", item.of.span, item.of.name, keeps=item.of.window or None), len(self.segments)))
+                self.edits.append((Edit("window", item.of.span, item.of.name, keeps=item.of.window or None, steps=item.of.cuts), len(self.segments)))
         if isinstance(item, Many):
             self.named_history.append(_role_source(item.value))
         self.segments.append(
@@ -866,8 +868,9 @@ class _Builder:
         return CALL
 
     def _has_turns(self, messages: list[tuple[Seq, Span]]) -> tuple[bool, str, Span | None, frozenset[str]]:
-        if self.histories:
-            kept = self.histories[0]
+        growing = [h for h in self.histories if not self._answers_one_reply(h)]
+        if growing:
+            kept = growing[0]
             return True, "the history is kept and sent again", kept.span, frozenset()
         if self.sink.row.stateful:
             return True, "the object keeps the history itself", self.span, frozenset()
@@ -883,6 +886,16 @@ class _Builder:
             if edits and any(isinstance(i, (Rest, Many)) for i in sequence.items):
                 return True, "the list of messages is kept and changed", edits[0].span, frozenset()
         return False, "", None, frozenset()
+
+    def _answers_one_reply(self, kept: History) -> bool:
+        """Whether a list grows in a loop over the parts of one reply only: tool calls that are answered one by one."""
+        if not isinstance(kept.root, Phi) or kept.root.state.iterable is None or len(kept.root.state.around) > 1:
+            return False
+        frame = next((f for f in self.chain.frames if kept.root.loop in f.path_loops), None)
+        if frame is None or frame.level > CALL:
+            return False
+        found = list(options(self.ev.eval(kept.root.state.iterable, frame)))
+        return bool(found) and all(_is_of_reply(o) for o in found)
 
     def _from_outside(self, source: Value | None) -> bool:
         """Whether a list is what the entry is handed."""
@@ -1052,7 +1065,7 @@ class _Builder:
                 guard = "always"
             if edit.kind == "prepend" and not self._prepends_history(edit):
                 continue
-            flow = cuts if edit.kind == "window" else ()
+            flow = (*cuts, *edit.steps) if edit.kind == "window" else ()
             yield Mutator(
                 edit.kind, edit.span, edit.what, edit.guard or guard, edit.keeps, position, causes, None, flow, edit.features
             )
@@ -1094,8 +1107,9 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], frame: Frame) -> tuple[st
             if _counts(left) or _counts(right):
                 limit = next((v.value for p in (right, left) for o in options(ev.eval(p, ev.generic(frame.function))) if isinstance(v := o, Const) and isinstance(v.value, (int, float))), None)
                 # A share of the context is no number of messages.
-                share = isinstance(limit, float) and 0 < limit <= 1
-                return "threshold", float(limit) if limit is not None and not share else None
+                if limit is None or (isinstance(limit, float) and 0 < limit <= 1):
+                    return "threshold", None
+                return "threshold", limit * LARGE_MESSAGES / LARGE_TOKENS if _tokens(left) or _tokens(right) else float(limit)
         if asks_for_command(guard):
             return "command", None
         if not guard.sense:
@@ -1115,6 +1129,13 @@ def _counts(node: Expr) -> bool:
     if isinstance(node, Binary):
         return _counts(node.left) or _counts(node.right)
     return False
+
+
+def _tokens(node: Expr) -> bool:
+    """Whether what is compared is a number of tokens or characters, and no number of messages."""
+    if isinstance(node, CallNode):
+        return _tokens(node.func)
+    return isinstance(node, (AttrNode, GlobalNode)) and bool(re.search(r"token|char", node.name, re.IGNORECASE))
 
 
 def _names_size(node: CallNode) -> bool:
@@ -1137,6 +1158,13 @@ def _made_at(value: Value) -> int | None:
             return value.level
         value = value.this
     return None
+
+
+def _is_of_reply(value: Value) -> bool:
+    """Whether a value is a reply of the model, or a field of one."""
+    while isinstance(value, External) and value.this is not None:
+        value = value.this
+    return isinstance(value, Sent)
 
 
 def _is_history_name(name: str) -> bool:
@@ -1194,6 +1222,15 @@ def _decides(origin: Origin) -> bool:
     """Whether what a test depends on is something that the user or a clock changes between two turns."""
     typed = origin.axes == {Axis.TURN}
     return typed or SWITCHED in origin.features or origin.grain is not None or origin.what.startswith("the parameter ") or origin.kind == "mode"
+
+
+def _insertion(piece: Piece, content: Span, causes: tuple[Cause, ...]) -> Span:
+    """Where a piece becomes prompt text: in the text itself, or where a vague value enters the message from elsewhere."""
+    if piece.span.line <= 0:
+        return content
+    vague = bool(causes) and all(c.kind in ("state", "user") for c in causes)
+    elsewhere = piece.span.path != content.path or abs(piece.span.line - content.line) > NEAR
+    return content if vague and elsewhere and content.line > 0 else piece.span
 
 
 def _may_be_message(value: Value) -> bool:

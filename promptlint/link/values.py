@@ -126,11 +126,16 @@ class Value:
                 moved = done[id(origin)] = origin.via(step)
             return moved
 
-        if isinstance(self, (Seq, Map)):
+        if isinstance(self, Seq):
+            return _cut_along(self, step)
+        if isinstance(self, Map):
             return self
         if isinstance(self, Choice):
             return Choice(tuple(o.along(step) for o in self.options))
-        return self.change(how)
+        moved = self.change(how)
+        if isinstance(moved, Hole) and moved.window is not None and len(moved.cuts) < MAX_STEPS:
+            return replace(moved, cuts=(*moved.cuts, step))
+        return moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,6 +159,8 @@ class Hole(Value):
     """A parameter of code that nothing in the project calls."""
     window: int | None = None
     """It was loaded with a limit: at most so many rows."""
+    cuts: tuple[Step, ...] = ()
+    """The way of what was loaded with a limit."""
     persistent: bool = False
     cut: bool = False
     """Only a part of the value was kept."""
@@ -330,6 +337,8 @@ class Edit:
     """How many elements a cut takes off the front at once."""
     guard: str | None = None
     features: frozenset[str] = frozenset()
+    steps: tuple[Step, ...] = ()
+    """The way of the changed list from there on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -531,6 +540,7 @@ class Sent(Value):
 
 NONE_SPAN = Span("", 0)
 MAX_OPTIONS = 6
+MAX_UNSURE_PIECES = 6
 
 
 def is_empty(value: Value) -> bool:
@@ -561,6 +571,21 @@ def truth(value: Value) -> bool | None:
     if isinstance(value, (Instance, Routine, Type, Namespace, FilePath)):
         return True
     return None
+
+
+def possible_texts(value: Value) -> frozenset[str] | None:
+    """All texts that the value may be, or more; ``None`` when they are not known or too many."""
+    if isinstance(value, Choice):
+        found = [possible_texts(o) for o in value.options]
+        return None if any(f is None for f in found) else frozenset().union(*(f for f in found if f is not None))
+    if not isinstance(value, Text) or sum(p.optional for p in value.pieces) > MAX_UNSURE_PIECES:
+        return None
+    texts = {""}
+    for piece in value.pieces:
+        if piece.text is None or piece.repeats:
+            return None
+        texts = {t + piece.text for t in texts} | (texts if piece.optional else set())
+    return frozenset(texts)
 
 
 def _same(a: Piece | Item, b: Piece | Item) -> bool:
@@ -641,6 +666,16 @@ def _join(a: Value, b: Value) -> Value:
     if isinstance(a, Instance) and isinstance(b, Instance) and a.cls is b.cls and a.init is b.init:
         return a
     return Choice((a, b))
+
+
+def _cut_along(value: Seq, step: Step) -> Seq:
+    """A list one hop further on the way of what was cut from it."""
+    edits = tuple(replace(e, steps=(*e.steps, step)) if e.kind == "window" and len(e.steps) < MAX_STEPS else e for e in value.edits)
+    items = tuple(
+        replace(i, of=i.of.along(step)) if isinstance(i, Many) and isinstance(i.of, Hole) and i.of.window is not None else i
+        for i in value.items
+    )
+    return replace(value, edits=edits, items=items) if value.edits or any(a is not b for a, b in zip(items, value.items, strict=True)) else value
 
 
 _KEPT_KINDS = frozenset(("input", "user", "state", "reply", "history", "loop"))
