@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
-from promptlint.expression import Binary, Call, Expr, Guard, Phi, Star, Test
+from promptlint.expression import Binary, Call, Expr, Guard, LoopState, Phi, Star, Test
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
@@ -889,12 +889,14 @@ class _Builder:
 
     def _answers_one_reply(self, kept: History) -> bool:
         """Whether a list grows in a loop over the parts of one reply only: tool calls that are answered one by one."""
-        if not isinstance(kept.root, Phi) or kept.root.state.iterable is None or len(kept.root.state.around) > 1:
+        return isinstance(kept.root, Phi) and len(kept.root.state.around) == 1 and self._takes_one_reply(kept.root.state)
+
+    def _takes_one_reply(self, state: LoopState) -> bool:
+        """Whether a loop on the way runs over the parts of a reply that was there before it."""
+        frame = next((f for f in self.chain.frames if state.id in f.path_loops), None)
+        if frame is None or state.iterable is None or frame.level > CALL or len(state.around) > 1:
             return False
-        frame = next((f for f in self.chain.frames if kept.root.loop in f.path_loops), None)
-        if frame is None or frame.level > CALL:
-            return False
-        found = list(options(self.ev.eval(kept.root.state.iterable, frame)))
+        found = list(options(self.ev.eval(state.iterable, frame)))
         return bool(found) and all(_is_of_reply(o) for o in found)
 
     def _from_outside(self, source: Value | None) -> bool:
@@ -911,7 +913,7 @@ class _Builder:
             if chain.kind == "assumed" and features:
                 features = features | {"assumed-entry"}
             return Reuse(True, repeats, why, span, features)
-        fanning = [loop for loop in chain.loops if not _is_small(self.ev, chain, loop)]
+        fanning = [loop for loop in chain.loops if not _is_small(self.ev, chain, loop) and not self._takes_one_reply(loop.state)]
         if fanning:
             return Reuse(False, "loop", "this loop sends one request after another", fanning[-1].span)
         if chain.entry is not None:
