@@ -139,7 +139,7 @@ def under_guard(guard: str | None, severity: Severity, confidence: Confidence) -
 
 def keeps_history(request: Request) -> bool:
     """Whether a later request repeats the turns of this one."""
-    return request.reuse.turns or (request.reuse.repeats == "loop" and request.has_history)
+    return request.reuse.turns
 
 
 def assumed(request: Request) -> bool:
@@ -369,10 +369,8 @@ def _since(request: Request, scope: Scope) -> Moment | None:
     """The first evaluation time that tells apart two requests of this scope; ``None``: the scope has no reuse."""
     repeats = request.reuse.repeats
     match scope:
-        case Scope.TURN if request.reuse.turns:
-            return Moment.CALL
         case Scope.TURN:
-            return Moment.LOOP if keeps_history(request) else None
+            return Moment.CALL if keeps_history(request) else None
         case Scope.CONVERSATION if repeats == "loop" and not keeps_history(request):
             return Moment.LOOP  # items of one batch: what was computed ahead of the loop is the same for all
         case Scope.CONVERSATION:

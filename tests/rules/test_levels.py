@@ -86,8 +86,9 @@ def test_per_call_counts_as_per_turn_only_when_the_history_outlives_the_call() -
     assert request(*segments, reuse=BATCH).breaks == ()
 
 
-def test_loop_with_history_is_a_conversation() -> None:
-    assert level(request(hole(cause()), history(), question(), reuse=BATCH)) == (Scope.TURN, Severity.ERROR)
+def test_loop_is_a_conversation_only_where_turns_are_kept() -> None:
+    assert request(hole(cause()), history(), question(), reuse=BATCH).breaks == ()
+    assert level(request(hole(cause()), history(), question(), reuse=TURNS)) == (Scope.TURN, Severity.ERROR)
 
 
 def test_turns_without_a_visible_history_need_the_size() -> None:
