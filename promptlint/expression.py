@@ -312,3 +312,5 @@ class Summary:
     loops: dict[int, LoopState] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)
     """Last value of every local name (what closures and importers see)."""
+    scopes: dict[int, dict[str, Expr]] = field(default_factory=dict)
+    """What closures see that are defined on some of the ways only, by the identity of their ``ast`` node."""
