@@ -105,14 +105,12 @@ def _at(node: ast.AST) -> At:
 def _path(node: ast.expr) -> str | None:
     """``self.client.system`` as a path when every step is a plain name; ``session_state["messages"]`` is one, too."""
     parts: list[str] = []
-    while isinstance(node, ast.Attribute) or (key := _session_key(node)) is not None:
-        if isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        else:
-            assert isinstance(node, ast.Subscript)
-            parts.append(key)
-            node = node.value
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        step = node.attr if isinstance(node, ast.Attribute) else _session_key(node)
+        if step is None:
+            return None
+        parts.append(step)
+        node = node.value
     if not isinstance(node, ast.Name):
         return None
     parts.append(node.id)
@@ -216,7 +214,12 @@ class _Summariser:
         return self.summary
 
     def _finish(self) -> None:
-        merged = _merge_ends(self.exits or self.stops)
+        ends = self.exits or self.stops
+        for node in {id(n): n for end in ends for v in end.env.values() if isinstance(v, Definition) and (n := v.node)}.values():
+            there = [e for e in ends if any(isinstance(v, Definition) and v.node is node for v in e.env.values())]
+            if len(there) < len(ends):
+                self.summary.scopes[id(node)] = _merge_ends(there)
+        merged = _merge_ends(ends)
         self.summary.yielded = merged.pop(_YIELDED, None)
         parameters = {p.name for p in self.function.parameters}
         for path, value in merged.items():
@@ -871,12 +874,12 @@ def _merge(test: Expr | None, yes: Env | None, no: Env | None) -> Env | None:
 def _older(path: str, at: At, known: tuple[Env, ...]) -> Expr | None:
     """What a path below an object was before anything was written to it, by the nearest part of it that is known."""
     parts = path.split(".")
-    for count in range(len(parts) - 1, 0, -1):
-        base = next((e for env in known if (e := env.get(".".join(parts[:count]))) is not None), None)
-        if base is None and count == 1 and len(parts) > 2:
+    for size in range(len(parts) - 1, 0, -1):
+        base = next((e for env in known if (e := env.get(".".join(parts[:size]))) is not None), None)
+        if base is None and size == 1 and len(parts) > 2:
             base = Global(at, parts[0])  # a path below a name of the module
         if base is not None:
-            for part in parts[count:]:
+            for part in parts[size:]:
                 base = Attr(at, base, part)
             return base
     return None

@@ -90,6 +90,8 @@ TURN_NAMES = re.compile(
     r"(^|_)(text|message|msg|question|query|user_input|input|content|task|request|prompt_text|utterance|user_text|user_message|q|topic|goal|command)(_|$)",
     re.IGNORECASE,
 )
+_KEY_NAMES = re.compile(r"(^|_)(id|uuid|key|phone|jid)$")
+"""Parameters that tell whose request it is, rather than what it says."""
 COMMAND_NAMES = re.compile(r"(command|cmd|slash|mode)", re.IGNORECASE)
 SIZE_NAMES = re.compile(r"(len|count|token|size|num|total|length|chars|usage|budget|utili[sz]ation|context_ratio|fill)", re.IGNORECASE)
 _PATH = re.compile(r"^(\w+:)?/*[^/]*")
@@ -151,6 +153,7 @@ class _Builder:
         self.histories: list[History] = []
         self.named_history: list[str] = []
         self.replayed: list[Item] = []
+        self.loaded: Span | None = None
         self.built: Span | None = None
         self.marker_seen = False
         self.groups = 0
@@ -703,7 +706,7 @@ class _Builder:
             prepended = {e.span for i in items for e in _edits_of(i) if e.kind == "prepend"}
             adapted = _by_role_of_source(items)
             self.replayed.extend(adapted)
-            rounds = [n for n, i in enumerate(items) if isinstance(i, History)]
+            rounds = [(n, i.root) for n, i in enumerate(items) if isinstance(i, History)]
             cut = any(e.kind in ("window", "rewrite") for e in (*sequence.edits, *(e for i in items for e in _edits_of(i))))
             for number, item in enumerate(items):
                 role = _role(item.value)
@@ -721,7 +724,7 @@ class _Builder:
                 else:
                     before = len(self.segments)
                     self._message(item, region, role, sequence.order)
-                    appended = rounds and rounds[0] < number < rounds[-1] and items[rounds[-1]].root is not items[rounds[0]].root
+                    appended = rounds and rounds[0][0] < number < rounds[-1][0] and rounds[0][1] is not rounds[-1][1]
                     if appended or (isinstance(item, One) and item.inserted in prepended) or (cut and _retells(item)):
                         # Told by the mutator that puts it there; or what an outer loop appends ahead of an inner one.
                         self.segments[before:] = [replace(s, causes=()) for s in self.segments[before:]]
@@ -789,6 +792,8 @@ class _Builder:
                 self.edits.append((Edit("window", item.of.span, item.of.name, keeps=item.of.window or None, steps=item.of.cuts), len(self.segments)))
         if isinstance(item, Many):
             self.named_history.append(_role_source(item.value))
+            loaded = isinstance(item.of, Hole) and not item.of.root and "(" in item.of.name
+            self.loaded = self.loaded or (item.span if loaded and _role(item.value) == "" else None)
         self.segments.append(
             Segment(Region.MID_HISTORY, Kind.HISTORY, item.span, UNKNOWN, None, None, self.groups, self._causes(union(origins, order)), item.optional, True, name)
         )
@@ -877,6 +882,8 @@ class _Builder:
         for name in self.named_history:
             if _is_history_name(name):
                 return True, f"{name} holds the turns so far", self.span, frozenset({"history-by-name"})
+        if self.loaded is not None:
+            return True, "rows that say who said what are the turns so far", self.loaded, frozenset({"history-by-name"})
         asked = self.chain.entry is not None and self.chain.entry[0].repeats
         if asked and any(isinstance(i, Many) and self._from_outside(i.of) for i in self.replayed) and any(s.region is Region.SYSTEM and s.text for s in self.segments):
             # Without a word of its own this is a gateway, whose callers know what they send again.
@@ -1035,7 +1042,7 @@ class _Builder:
         name = origin.what.removeprefix("the parameter ")
         if STABLE_NAMES.search(name):
             return None
-        if USER_NAMES.search(name):
+        if USER_NAMES.search(name) or (_KEY_NAMES.search(name) and not TURN_NAMES.search(name)):
             return "user", frozenset({Axis.USER, Axis.CONVERSATION})
         if self.chain.kind == "assumed" and origin.what not in self.input_in_last and not TURN_NAMES.search(name):
             return None

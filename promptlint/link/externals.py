@@ -582,9 +582,9 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: _Args) -> Value:
             return source(ev, row, args.span, args.frame.level_at(args.node.loops), shown)
     if name in ("read_text", "read", "read_bytes") and this.persistent:
         return replace(this, name=shown)
-    key = literal(args.values[0]) if name == "get" and args.values else None
-    if key is not None:
-        this = replace(this, deps=containers.whose(this.deps, key, shown))
+    field = literal(args.values[0]) if name == "get" and args.values else None
+    if field is not None:
+        this = replace(this, deps=containers.whose(this.deps, field, shown))
     if name in _PASS or name in ("encode", "decode", "split", "splitlines", "get", "json", "copy"):
         return replace(this, name=shown, deps=union(this.deps, args.origins), window=_window(args) or this.window)
     if name in ("format", "render", "replace", "substitute", "safe_substitute", "format_map"):
