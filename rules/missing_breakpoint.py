@@ -68,6 +68,9 @@ from promptlint.api import (
     unmarked,
 )
 
+WORTH_NAMING = 100
+"""Tokens ahead of the history below which they are not mentioned."""
+
 
 @rule("PL403", kind="missing-breakpoint", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
@@ -77,7 +80,7 @@ def check(request: Request) -> Iterator[Finding]:
         return
     if not turns and (request.reuse.repeats is None or enough == "no"):
         return
-    known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low else ""
+    known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low >= WORTH_NAMING else ""
     what = f"the growing history{known}" if turns else f"the same {in_words(prefix)}"
     if "converse" in request.api:
         advice = 'add {"cachePoint": {"type": "default"}} behind the last block that later requests repeat'
