@@ -377,11 +377,16 @@ class _Builder:
         if settings:
             return settings
         urls = [u for v in (*self.parts.base_urls, *self.parts.urls) for o in options(v) if (u := _url_text(o))]
-        if self.parts.vendors and not self.parts.base_urls and not self.parts.urls:
+        certain = {*self.parts.vendors, *(c.provider for c in self.parts.clients), self.sink.row.provider} - {"unknown"}
+        if len(certain) == 1 and self.parts.vendors and not self.parts.base_urls and not self.parts.urls:
             return self.parts.vendors[0]
-        client = next((c.provider for c in self.parts.clients if c.provider != "unknown"), "")
         row = self.sink.row
         named = row.provider if row.provider != "unknown" else ""
+        known = [c.provider for c in self.parts.clients if c.provider != "unknown"]
+        # Where a receiver may be of several vendors, the call says which of them it is.
+        fitting = [p for p in known if named and providers.family(p) == providers.family(named)]
+        # What Anthropic's client alone can call goes to no other's.
+        client = next(iter(fitting or (known if providers.family(named or "unknown") != "anthropic" else ())), "")
         api = " ".join(x for x in (row.id if row.id != "structural" else "", client or named) if x)
         found = providers.identify(api=api or None, base_url=urls[0] if urls else None, model=model)
         if found == "unknown" and (client or named):
@@ -793,6 +798,7 @@ class _Builder:
         if isinstance(item, Many):
             self.named_history.append(_role_source(item.value))
             loaded = isinstance(item.of, Hole) and not item.of.root and "(" in item.of.name
+            loaded = loaded or (item.of is None and _reads_role(item.value))
             self.loaded = self.loaded or (item.span if loaded and _role(item.value) == "" else None)
         self.segments.append(
             Segment(Region.MID_HISTORY, Kind.HISTORY, item.span, UNKNOWN, None, None, self.groups, self._causes(union(origins, order)), item.optional, True, name)
@@ -1205,6 +1211,14 @@ def _role(value: Value) -> str | None:
 def _retells(item: Item) -> bool:
     """Whether an element is there only when old ones were cut, and holds what they said."""
     return item.optional and {o.kind for o in item.value.origins()} <= {"reply", "history"}
+
+
+def _reads_role(value: Value) -> bool:
+    """Whether a message is made from a stored one (of a chain of nodes, for instance): its role is that one's."""
+    role = value.entries.get("role") if isinstance(value, Map) else None
+    if role is not None and isinstance(role.value, Text):
+        return {"user", "assistant"} <= {p.text for p in role.value.pieces if p.optional}
+    return role is not None and isinstance(role.value, Hole) and "." in role.value.name
 
 
 def _content_origins(value: Value, role: str) -> Iterator[Origins]:

@@ -158,11 +158,10 @@ def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Val
 
 def _conditions(test: Value) -> Origins:
     """What the outcome of a test depends on from one call to the next."""
-    return tuple(
-        replace(o, kind="conditional")
-        for o in test.origins()
-        if Axis.CALL in o.axes or Axis.TURN in o.axes or o.kind == "mode"
-    )
+    found = [o for o in test.origins() if Axis.CALL in o.axes or Axis.TURN in o.axes or o.kind == "mode"]
+    # What a kept turn holds was said before: that there are such turns is what the test depends on.
+    turns = [o for o in found if o.kind == "history"]
+    return tuple(replace(o, kind="conditional") for o in turns or found)
 
 
 def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
@@ -527,6 +526,8 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     if sequence.known and (node.lower is None or lower is not None) and (node.upper is None or upper is not None):
         step = _bound(ev, node.step, frame)
         return replace(sequence, items=items[slice(lower, upper, step)])
+    if node.lower is None and node.upper is None and _bound(ev, node.step, frame) == -1:
+        return replace(sequence, items=tuple(reversed(items)))
     if _is_tail(ev, node, lower, frame):
         return _tail(ev, sequence, node, lower, frame, span)
     if lower is not None and lower > 0:

@@ -609,6 +609,8 @@ def _clock_method(this: Hole, name: str, args: _Args) -> Value | None:
         known = literal(spec) if spec is not None else None
         return strings.coarsened(this, _TIMESPECS.get(known or "auto", strings.MICROSECOND), step)
     if name == "replace":
+        if args.values:
+            return None  # of text that a time was put into
         grain = 0.0
         for unit, coarse in (("microsecond", 1.0), ("second", 60.0), ("minute", 3600.0), ("hour", 86400.0)):
             value = args.keywords.get(unit)

@@ -79,10 +79,13 @@ def union(*groups: Origins) -> Origins:
     seen: dict[int, Origin] = {}
     for group in distinct.values():
         for origin in group:
-            if origin.key not in seen:
+            known = seen.get(origin.key)
+            if known is None:
                 if len(seen) >= MAX_ORIGINS:
                     return tuple(seen.values())
                 seen[origin.key] = origin
+            elif origin.grain is not None and known.grain is not None and origin.grain < known.grain:
+                seen[origin.key] = origin  # of two readings of one clock, the finer
     return tuple(seen.values())
 
 
