@@ -92,7 +92,7 @@ def _fewer(found: list[Break]) -> Iterator[Break]:
     for broken in sorted(found, key=lambda b: b.segment):
         if broken.severity > Severity.INFO:
             seen[broken.scope] += 1
-            if seen[broken.scope] > MANY_BREAKS or (not broken.earliest and broken.confidence < Confidence.HIGH):
+            if seen[broken.scope] > MANY_BREAKS or (seen[broken.scope] > 1 and broken.confidence < Confidence.HIGH):
                 broken = replace(broken, severity=Severity.INFO)
         yield broken
 

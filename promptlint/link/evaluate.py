@@ -61,6 +61,7 @@ from promptlint.link.values import (
     External,
     FilePath,
     Hole,
+    History,
     Instance,
     Lazy,
     Many,
@@ -77,6 +78,7 @@ from promptlint.link.values import (
     join,
     only,
     options,
+    possible_texts,
     text,
     truth,
     union,
@@ -450,17 +452,17 @@ class Evaluator:
 
     def _free(self, node: Free, frame: Frame) -> Value:
         parent = frame.parent
-        function = frame.function.parent
+        inner, function = frame.function, frame.function.parent
         while function is not None and not isinstance(function.node, ast.Module):
             if parent is None:
                 parent = self.generic(function)
             summary = self.summary(function)
             if node.name in summary.names or function.parameter(node.name) is not None:
-                expr = summary.names.get(node.name)
+                expr = summary.scopes.get(id(inner.node), summary.names).get(node.name)
                 if expr is not None:
                     return self.eval(expr, parent)
                 return self.parameter(parent, node.name)
-            function, parent = function.parent, parent.parent
+            inner, function, parent = function, function.parent, parent.parent
         return Hole(node.name, self.span(frame, node))
 
     def _import(self, node: Import, frame: Frame) -> Value:
@@ -549,7 +551,9 @@ class Evaluator:
                     break
             return join(values)
         test = node.test
-        certain = truth(self.eval(test, frame)) if self.is_cheap(test) else None
+        bound = frozenset(loop for loop, b in frame.bindings.items() if b.element is not None)
+        simple = self.is_cheap(test) or (bool(bound) and _cheap(test, bound=bound))
+        certain = truth(self.eval(test, frame)) if simple else None
         if certain is not None and len(node.options) == 2:
             return self.eval(node.options[0 if certain else 1], frame)
         ways = containers.guarded([self.eval(o, frame) for o in node.options], test)
@@ -713,11 +717,18 @@ class Evaluator:
         target = self.activation(routine, node, frame)
         if target is None:
             return Hole(self.snippet(frame, node.at), span, self._argument_origins(node, frame), features=frozenset({"bound"}))
-        result = self.result(target, function, span)
+        result = self._made_of_turns(self.result(target, function, span), target, span)
         if isinstance(result, (Seq, Map)) or result.origins():
             step = Step(span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda")
             result = result.along(step)
         return result
+
+    def _made_of_turns(self, result: Value, target: Frame, span: Span) -> Value:
+        """The result of a call, which is where what it makes of the kept turns that it got has its origin."""
+        if isinstance(result, Map) and result.entries.keys() & {"messages", "role"}:
+            return result
+        given = (o for a in target.arguments.values() if isinstance(a, Value) for o in options(a) if isinstance(o, Seq))
+        return loops.made_here(result, span) if any(isinstance(i, History) for s in given for i in s.items) else result
 
     def _decorated(self, routine: Routine, node: Call) -> Routine | None:
         """What decorators of the project put in the place of a function."""
@@ -879,6 +890,10 @@ def _decide(op: str, values: list[Value]) -> bool | None:
         x, y = _plain(a), _plain(b)
         if x is not None and y is not None:
             return (x == y) == (op == "==")
+        if isinstance(a, Text) and isinstance(b, Text):
+            one, other = possible_texts(a), possible_texts(b)
+            if one is not None and other is not None and not one & other:
+                return op == "!="
     if op in _ORDERS and isinstance(a, Const) and isinstance(b, Const):
         if isinstance(a.value, (int, float)) and isinstance(b.value, (int, float)):
             return _ORDERS[op](a.value, b.value)
@@ -890,25 +905,28 @@ def _decide(op: str, values: list[Value]) -> bool | None:
     return None
 
 
-def _cheap(node: Expr, depth: int = 0) -> bool:
+def _cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) -> bool:
+    """Whether a value is found without looking into calls; ``bound`` are the loops of which one element is looked at."""
     if depth > 8:
         return False
+    if isinstance(node, Element) and node.loop in bound:
+        return True
     if isinstance(node, (Literal, Param, Global, Free, Import)):
         return True
     if isinstance(node, Attr):
-        return _cheap(node.base, depth + 1)
+        return _cheap(node.base, depth + 1, bound)
     if isinstance(node, (Test, Either)):
-        return all(_cheap(c, depth + 1) for c in children(node))
+        return all(_cheap(c, depth + 1, bound) for c in children(node))
     if isinstance(node, ItemOf):
-        return _cheap(node.base, depth + 1) and isinstance(node.key, Literal)
+        return _cheap(node.base, depth + 1, bound) and isinstance(node.key, Literal)
     if isinstance(node, Call):
         func = node.func
         plain = isinstance(func, Global) and func.name in ("isinstance", "len", "bool", "getattr", "hasattr", "callable", "input")
-        method = isinstance(func, Attr) and func.name in ("get", "lower", "upper", "strip", "split", "partition", "startswith") and _cheap(func.base, depth + 1)
-        return (plain or method) and all(_cheap(a, depth + 1) for a in node.args)
+        method = isinstance(func, Attr) and func.name in ("get", "lower", "upper", "strip", "split", "partition", "startswith") and _cheap(func.base, depth + 1, bound)
+        return (plain or method) and all(_cheap(a, depth + 1, bound) for a in node.args)
     if isinstance(node, (SeqOf, Star)):
-        return all(_cheap(c, depth + 1) for c in children(node))
-    return isinstance(node, (Element, Binary)) and depth < 3 and all(_cheap(c, depth + 1) for c in children(node))
+        return all(_cheap(c, depth + 1, bound) for c in children(node))
+    return isinstance(node, (Element, Binary)) and depth < 3 and all(_cheap(c, depth + 1, bound) for c in children(node))
 
 
 def _keeps_input(node: Expr, depth: int = 0) -> bool:

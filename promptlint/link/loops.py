@@ -39,7 +39,7 @@ from promptlint.link.values import (
     truth,
     union,
 )
-from promptlint.link.values import Origin, by_role, stored
+from promptlint.link.values import Origin, by_role, possible_texts, stored
 from promptlint.request import Axis
 from promptlint.span import Span
 
@@ -116,7 +116,7 @@ def _counting(origin: Origin) -> Origin:
 
 def any_element(ev: Evaluator, sequence: Seq, span: Span, name: str) -> Value:
     """An arbitrary element of a sequence."""
-    values = [_taken(i) for i in sequence.items if not isinstance(i, (Rest, Base))]
+    values = [_taken(i, span) for i in sequence.items if not isinstance(i, (Rest, Base))]
     rests = [i.value for i in sequence.items if isinstance(i, Rest)]
     values += [Hole(name, span, r.origins(), root=isinstance(r, Hole) and r.root) for r in rests]
     if any(isinstance(i, Base) for i in sequence.items):
@@ -128,9 +128,64 @@ def any_element(ev: Evaluator, sequence: Seq, span: Span, name: str) -> Value:
     return join(values)
 
 
-def _taken(item: Item) -> Value:
-    """What an element of a sequence is when it is read."""
-    return stored(item.value) if isinstance(item, History) else item.value
+def _taken(item: Item, span: Span) -> Value:
+    """What an element of a sequence is when it is read at ``span``."""
+    if not isinstance(item, History):
+        return item.value
+    # What is made of kept turns changes with every turn that is added.
+    origin = Origin("history", "the conversation so far", span, item.level, frozenset({Axis.CALL, Axis.TURN}))
+    value = stored(item.value)
+    told = tuple(_told(o, origin) for o in options(value))
+    return Choice(told) if isinstance(value, Choice) else told[0]
+
+
+def _told(turn: Value, origin: Origin) -> Value:
+    """A kept turn whose text depends on ``origin``, unless it may be the system text."""
+    if isinstance(turn, Text):
+        return _by_turns(turn, origin)
+    role = turn.entries.get("role") if isinstance(turn, Map) else None
+    roles = possible_texts(role.value) if role is not None else None
+    if not isinstance(turn, Map) or roles is None or roles & {"system", "developer"}:
+        return turn
+
+    def inner(entry: Entry) -> Lazy:
+        return Lazy(lambda: _by_turns(entry.value, origin))
+
+    return replace(turn, entries={k: replace(e, held=inner(e)) if k in _CONTENT else e for k, e in turn.entries.items()})
+
+
+def _by_turns(value: Value, origin: Origin) -> Value:
+    """The text of a kept turn: that turns are added says more than what is said in them."""
+    if isinstance(value, Text):
+        return Text(tuple(p.with_deps(union((origin,), p.deps)) for p in value.pieces))
+    if isinstance(value, Hole):
+        return replace(value, deps=union((origin,), value.deps))
+    return Choice(tuple(_by_turns(o, origin) for o in value.options)) if isinstance(value, Choice) else value
+
+
+def made_here(value: Value, span: Span) -> Value:
+    """What a call at ``span`` makes of the kept turns that it is given: to its caller, that call is where it varies."""
+    if isinstance(value, Choice):
+        return Choice(tuple(made_here(o, span) for o in value.options))
+    if isinstance(value, Map):
+        held = {k: replace(e, held=Lazy(lambda e=e: made_here(e.value, span))) for k, e in value.entries.items()}  # type: ignore[misc]
+        return replace(value, entries=held)
+    if isinstance(value, Text):
+        return Text(tuple(replace(p, span=span, deps=_from_turns(p.deps, span)) if _is_told(p.deps) else p for p in value.pieces))
+    if isinstance(value, Seq) and all(isinstance(i, (One, Many)) and isinstance(i.value, (Text, Hole)) for i in value.items):
+        told = [i for i in value.items if _is_told(i.value.origins())]
+        return replace(value, items=tuple(replace(i, held=made_here(i.value, span), span=span) if i in told else i for i in value.items))
+    if isinstance(value, Hole) and _is_told(value.deps):
+        return replace(value, span=span, deps=_from_turns(value.deps, span))
+    return value
+
+
+def _is_told(deps: Origins) -> bool:
+    return any(o.kind == "history" for o in deps)
+
+
+def _from_turns(deps: Origins, span: Span) -> Origins:
+    return tuple(replace(o, span=span, steps=()) if o.kind == "history" else o for o in deps)
 
 
 def _bind(frame: Frame, loop: int, value: Value | None, carried: dict[str, Value] | None = None) -> Frame:
@@ -176,7 +231,7 @@ def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> 
             passed, _ = _clause(ev, node, _bind(frame, loop, item.value), index + 1, span)
             result.append(_passed_on(item, passed[0]) if len(passed) == 1 else item)
             continue
-        value = _taken(item)
+        value = _taken(item, span)
         if isinstance(item, Rest):
             value = any_element(ev, replace(sequence, items=(item,)), span, ev.snippet(frame, iterable.at))
         if tests and isinstance(value, Choice):
@@ -300,7 +355,7 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
     left = False
     order = listed(sequence.order, ev.module_span(frame, state.at))
     for item in items:
-        child = _bind(frame, state.id, _taken(item), dict(carried))
+        child = _bind(frame, state.id, _taken(item, sequence.span), dict(carried))
         stepped = {name: ev.eval(step, child) for name, step in state.steps.items()}
         leaves = _leaves(ev, state, child)
         if left:
