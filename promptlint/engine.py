@@ -190,12 +190,12 @@ def _judged(request: Request, settings: Settings) -> Request:
 
 
 def _siblings(requests: Sequence[Request]) -> list[Siblings]:
-    """Requests of different call sites in one function's reach are compared by rules on siblings."""
-    groups: dict[str, list[Request]] = defaultdict(list)
+    """Requests of different calls that send the turns of one history."""
+    groups: dict[Span, list[Request]] = defaultdict(list)
     for request in requests:
-        if request.has_history:
-            groups[request.site.span.path].append(request)
-    return [Siblings(tuple(group)) for group in groups.values() if len({r.site.span for r in group}) > 1]
+        if request.reuse.turns and request.reuse.span is not None:
+            groups[request.reuse.span].append(request)
+    return [Siblings(tuple(group)) for group in groups.values() if len({(r.site.span, r.path) for r in group}) > 1]
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:

@@ -775,7 +775,8 @@ class _Builder:
 
     def _history(self, item: Item, order: Origins) -> None:
         if isinstance(item, History):
-            self.histories.append(item)
+            if not _roles(item.value) <= {"system", "developer"}:
+                self.histories.append(item)
             self.edits.extend((self._at_each_turn(e, item), len(self.segments)) for e in item.edits if e.kind != "decorate")
             origins: Origins = ()
         elif isinstance(item, Many):
@@ -1219,6 +1220,11 @@ def _reads_role(value: Value) -> bool:
     if role is not None and isinstance(role.value, Text):
         return {"user", "assistant"} <= {p.text for p in role.value.pieces if p.optional}
     return role is not None and isinstance(role.value, Hole) and "." in role.value.name
+
+
+def _roles(value: Value) -> set[str]:
+    """The roles that the messages of a history have; "" for one that is not known."""
+    return {_role(option) or "" for option in options(value)}
 
 
 def _content_origins(value: Value, role: str) -> Iterator[Origins]:
