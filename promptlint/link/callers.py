@@ -163,7 +163,7 @@ def _by_reference(ev: Evaluator, function: Function, caller: Function, call: Cal
 def _handed(
     call: Call, target: Expr, args: tuple[Expr, ...], keywords: tuple[tuple[str | None, Expr], ...], function: Function
 ) -> Call:
-    """The call of ``target`` that ``call`` brings about; ``args=`` and ``kwargs=`` hold what a thread is started with."""
+    """The call of ``target`` that ``call`` brings about; ``args=`` and ``kwargs=`` are what a thread starts with."""
     own = {p.name for p in function.parameters}
     rest: list[tuple[str | None, Expr]] = []
     for name, value in keywords:

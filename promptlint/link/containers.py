@@ -158,10 +158,19 @@ def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Val
 
 def _conditions(test: Value) -> Origins:
     """What the outcome of a test depends on from one call to the next."""
-    found = [o for o in test.origins() if Axis.CALL in o.axes or Axis.TURN in o.axes or o.kind == "mode"]
+    found = [o for o in tested(test) if Axis.CALL in o.axes or Axis.TURN in o.axes or o.kind == "mode"]
     # What a kept turn holds was said before: that there are such turns is what the test depends on.
     turns = [o for o in found if o.kind == "history"]
     return tuple(replace(o, kind="conditional") for o in turns or found)
+
+
+def tested(value: Value) -> Origins:
+    """What a test of a value depends on: of a list that keeps the turns, on how many there are and not on what they say."""
+    kept = [i for o in options(value) if isinstance(o, Seq) for i in o.items if isinstance(i, History)]
+    if not kept:
+        return value.origins()
+    axes = frozenset({Axis.CALL, Axis.TURN})
+    return (Origin("history", "the conversation so far", kept[0].span, kept[0].level, axes),)
 
 
 def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:

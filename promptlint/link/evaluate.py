@@ -536,7 +536,7 @@ class Evaluator:
         if known is not None:
             return Const(known, self.span(frame, node))
         typed = switches.typed(node, self.span(frame, node), frame.level)
-        return Hole(self.snippet(frame, node.at), self.span(frame, node), typed or union(*(v.origins() for v in values)))
+        return Hole(self.snippet(frame, node.at), self.span(frame, node), typed or union(*map(containers.tested, values)))
 
     def _either(self, node: Either, frame: Frame) -> Value:
         if node.test is None:
