@@ -44,7 +44,7 @@ while True:
 No automatic fix: writing an entry costs more than plain input, which only pays if the next request comes in time.
 
 ## Limits
-Silent where something unseen may add a breakpoint: unresolved `**kwargs`, `extra_body`, middleware.
+Silent where something unseen may add one: unresolved `**kwargs`, `extra_body`, middleware.
 """
 
 from collections.abc import Iterator
@@ -68,9 +68,6 @@ from promptlint.api import (
     unmarked,
 )
 
-WORTH_NAMING = 100
-"""Tokens ahead of the history below which they are not mentioned."""
-
 
 @rule("PL403", kind="missing-breakpoint", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
@@ -80,7 +77,7 @@ def check(request: Request) -> Iterator[Finding]:
         return
     if not turns and (request.reuse.repeats is None or enough == "no"):
         return
-    known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low >= WORTH_NAMING else ""
+    known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low >= 100 else ""
     what = f"the growing history{known}" if turns else f"the same {in_words(prefix)}"
     if "converse" in request.api:
         advice = 'add {"cachePoint": {"type": "default"}} behind the last block that later requests repeat'
@@ -89,9 +86,7 @@ def check(request: Request) -> Iterator[Finding]:
     else:
         advice = 'set "cache_control": {"type": "ephemeral"} on the last constant block'
     yield Finding(
-        message=f"no cache breakpoint: {what} are paid for in full with every request"
-        if not turns or known
-        else f"no cache breakpoint: {what} is paid for in full with every request",
+        message=f"no cache breakpoint: {what} {'are' if known or not turns else 'is'} paid for in full with every request",
         primary=request.site.span,
         severity=Severity.INFO if assumed(request) or (not turns and enough == "maybe") else Severity.WARNING,
         confidence=certainty(request),
