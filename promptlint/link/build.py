@@ -829,10 +829,10 @@ class _Builder:
         What is evaluated no more often than that stays the same in all turns of a conversation.
         """
         row, func = self.sink.row, self.sink.call.func
-        if not row.stateful or not isinstance(func, AttrNode):
+        if not row.stateful:
             return None
         levels: list[int | None] = []
-        for option in options(self.ev.eval(func.base, self.frame)):
+        for option in options(self.ev.eval(func.base if isinstance(func, AttrNode) else func, self.frame)):
             if not isinstance(option, External):
                 continue
             if not row.keeper:
@@ -884,7 +884,11 @@ class _Builder:
         if growing:
             kept = growing[0]
             return True, "the history is kept and sent again", kept.span, frozenset()
-        if self.sink.row.stateful:
+        since = self._kept_since()
+        # Made for each call, and without tools, which would be called in turns of its own.
+        fresh = since is not None and since >= self.frame.level_at(self.sink.call.loops)
+        fresh = fresh and not self.sink.row.keeper and "tools" not in self.parts.values
+        if self.sink.row.stateful and not fresh:
             return True, "the object keeps the history itself", self.span, frozenset()
         for name in self.named_history:
             if _is_history_name(name):
