@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
@@ -186,7 +187,7 @@ class _Summariser:
         node = function.node
         self.is_module = isinstance(node, ast.Module)
         self.globals: set[str] = set()
-        self.local = set() if self.is_module else _locals(node)
+        self.local = frozenset[str]() if self.is_module else _locals(node)
         self.enclosing = _enclosing_names(function)
         self.initial: Env = {}
 
@@ -484,10 +485,10 @@ class _Summariser:
 
     def _Global(self, node: ast.Global) -> None:
         self.globals.update(node.names)
-        self.local.difference_update(node.names)
+        self.local = self.local.difference(node.names)
 
     def _Nonlocal(self, node: ast.Nonlocal) -> None:
-        self.local.difference_update(node.names)
+        self.local = self.local.difference(node.names)
 
     def _Assert(self, node: ast.Assert) -> None:
         self.expr(node.test)
@@ -1014,7 +1015,8 @@ def _is_place(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def _locals(node: ast.AST) -> set[str]:
+@lru_cache(maxsize=1024)  # asked again for each function inside
+def _locals(node: ast.AST) -> frozenset[str]:
     """Names that are local to a function: its parameters and what its own body binds."""
     names: set[str] = set()
     arguments = getattr(node, "args", None)
@@ -1041,7 +1043,7 @@ def _locals(node: ast.AST) -> set[str]:
         elif isinstance(item, ast.ExceptHandler) and item.name:
             names.add(item.name)
         stack.extend(ast.iter_child_nodes(item))
-    return names - declared
+    return frozenset(names - declared)
 
 
 def _enclosing_names(function: Function) -> frozenset[str]:

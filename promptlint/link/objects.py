@@ -199,8 +199,8 @@ def _of_types(ev: Evaluator, node: Expr, module: Module, span: Span, depth: int)
                 yield External(client, span, instance=True)
             elif cls is not None:
                 yield Instance(cls, span, None, SESSION, exact=False)
-        case Definition() if (cls := module.definitions.get(node.node)) and isinstance(cls, Class):
-            yield Instance(cls, span, None, SESSION, exact=False)
+        case Definition() if isinstance(defined := module.definitions.get(node.node), Class):
+            yield Instance(defined, span, None, SESSION, exact=False)
 
 
 def _type_name(value: Instance | External) -> str:
@@ -579,14 +579,13 @@ def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[tuple[Function,
                 yield method, expr, None
     owners = {m for c in classes for m in c.methods.values()}
     seen = 0
-    for module in list(program.modules):
-        for function in module.attribute_stores.get(name, ()):
-            if function in owners or seen > MAX_WRITERS:
-                continue
-            seen += 1
-            for write in ev.summary(function).writes:
-                if write.name == name and _is_instance_of(ev, write.base, function, base.cls):
-                    yield function, write.value, write.base
+    for function in program.storing(name):
+        if function in owners or seen > MAX_WRITERS:
+            continue
+        seen += 1
+        for write in ev.summary(function).writes:
+            if write.name == name and _is_instance_of(ev, write.base, function, base.cls):
+                yield function, write.value, write.base
 
 
 def writers(ev: Evaluator, root: object) -> Iterator[Function]:

@@ -37,6 +37,8 @@ class Program:
         self._foreign_bases: dict[Class, tuple[str, ...]] = {}
         self._subclasses: dict[Class, tuple[Class, ...]] = {}
         self._methods: dict[str, tuple[Function, ...]] = {}
+        self._calls: dict[str, tuple[tuple[Function, Call], ...]] = {}
+        self._storing: dict[str, tuple[int, tuple[Function, ...]]] = {}
         self._imports: dict[tuple[SourceRef, str], tuple[SourceRef, str] | None] = {}
 
     # -- files --------------------------------------------------------------------------------------------------
@@ -237,6 +239,14 @@ class Program:
             )
         return self._methods[name]
 
+    def storing(self, name: str) -> tuple[Function, ...]:
+        """The functions, of what has been parsed so far, that may write an attribute of this name."""
+        parsed, found = self._storing.get(name, (-1, ()))
+        if parsed != len(self._modules):
+            found = tuple(f for module in self.modules for f in module.attribute_stores.get(name, ()))
+            self._storing[name] = len(self._modules), found
+        return found
+
     def root_class(self, function: Function) -> Class | None:
         """The topmost class that declares the method, which names its family."""
         if function.owner is None:
@@ -253,11 +263,15 @@ class Program:
 
     def calls_named(self, name: str) -> Iterator[tuple[Function, Call]]:
         """Every call of something whose last name is ``name``, with the function it stands in."""
-        for module in self.mentioning(name):
-            for function in module.called.get(name, ()):
-                for call in self.summary(function).calls:
-                    if called_name(call) == name:
-                        yield function, call
+        if name not in self._calls:
+            self._calls[name] = tuple(
+                (function, call)
+                for module in self.mentioning(name)
+                for function in module.called.get(name, ())
+                for call in self.summary(function).calls
+                if called_name(call) == name
+            )
+        yield from self._calls[name]
 
     def handed_over(self, name: str) -> Iterator[tuple[Function, Call]]:
         """Every call that gets something called ``name`` as an argument."""

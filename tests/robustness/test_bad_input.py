@@ -126,6 +126,7 @@ def calls(body: str, depth: int) -> str:
     [
         pytest.param("s = s\n", id="a name bound to itself"),
         pytest.param("def s(): return s\ns = s()\n", id="a function that returns itself"),
+        pytest.param("s = ''\ndef f():\n    global s\n    s = s + f()\nf()\n", id="a global of itself"),
         pytest.param("s = t\nt = s\nu = s = t\n", id="names in a circle"),
         pytest.param("def f(n): return g(n) + 'f'\ndef g(n): return f(n) + 'g'\ns = f(1)\n", id="mutual recursion"),
         pytest.param("def f(x): return [f(y) for y in x] or f(f(x))\ns = f(f)\n", id="recursion in an argument"),
