@@ -293,7 +293,10 @@ def _why_not(report: Report, settings: Settings, paths: Sequence[Path], path: st
     if not said:
         from promptlint import engine
 
-        said = [f"no request is known here: {why}" for why in engine.why_no_request(paths or [Path(".")], settings, path, line)]
+        said = [
+            f"no request is known here: {why}"
+            for why in engine.why_no_request(paths or [Path(".")], settings, path, line)
+        ]
         known = sorted({request.site.span.line for request in report.requests if request.site.span.path == path})
         if known:
             said.append(f"requests in this file start on line {', '.join(map(str, known))}")

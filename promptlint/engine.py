@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from promptlint import comments, fingerprint, knowledge, levels, registry, suppress, tokens
+from promptlint import fingerprint, knowledge, levels, registry, suppress, tokens
 from promptlint.config import Settings
 from promptlint.expression import At, Call
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
@@ -19,7 +19,7 @@ from promptlint.link import build, chains, sinks
 from promptlint.link.evaluate import Evaluator
 from promptlint.link.program import Program
 from promptlint.link.strings import pieces
-from promptlint.project import NoPython, Options, Project, SourceRef, discover
+from promptlint.project import NoPython, Options, Project, discover
 from promptlint.report import Problem, Report, Withheld
 from promptlint.request import Kind, Request, Siblings
 from promptlint.source import Unreadable
@@ -65,7 +65,17 @@ def check(
         requests=tuple(requests),
         problems=tuple(sorted(problems, key=lambda p: (p.path, p.line or 0))),
         withheld=tuple(withheld),
-        sources={p: t for p, t in texts.items() if any(p == f.primary.path or any(s.span.path == p for s in f.flow) or (f.origin and f.origin.path == p) or f.site.span.path == p for f in final)},
+        sources={
+            p: t
+            for p, t in texts.items()
+            if any(
+                p == f.primary.path
+                or any(s.span.path == p for s in f.flow)
+                or (f.origin and f.origin.path == p)
+                or f.site.span.path == p
+                for f in final
+            )
+        },
         unparsed=len(ev.program.broken),
     )
 
@@ -89,7 +99,9 @@ def why_no_request(paths: Sequence[Path], settings: Settings, path: str, line: i
     places = {(n.lineno, n.col_offset) for n in written}
     names = {terminal(n.func) for n in written}
     functions = dict.fromkeys(f for name in names if name for f in module.called.get(name, ()))
-    known = [(f, call) for f in functions for call in ev.summary(f).calls if (call.at.lineno, call.at.col_offset) in places]
+    known = [
+        (f, call) for f in functions for call in ev.summary(f).calls if (call.at.lineno, call.at.col_offset) in places
+    ]
     if not known:
         return ["the call on this line is never reached, or nested too deeply to analyse"]
     return [sinks.why_none(ev, function, call) for function, call in known]
@@ -117,7 +129,11 @@ def _reveal(ev: Evaluator, function: object, call: Call) -> str:
     frame = ev.generic(function)
     shown: list[str] = []
     for piece in build._merged(pieces(ev, ev.eval(call.args[0], frame), ev.span(frame, call))):
-        word = '"' + piece.text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"' if piece.text is not None else "{" + piece.name + "}"
+        word = (
+            '"' + piece.text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+            if piece.text is not None
+            else "{" + piece.name + "}"
+        )
         shown.append(f"[{word}]" if piece.optional else word)
     return " + ".join(shown) or '""'
 

@@ -129,7 +129,23 @@ def dotted(node: ast.expr) -> str | None:
 
 
 MUTATORS = frozenset(
-    "append extend insert pop popleft appendleft extendleft remove clear update setdefault sort reverse add discard".split()
+    [
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "popleft",
+        "appendleft",
+        "extendleft",
+        "remove",
+        "clear",
+        "update",
+        "setdefault",
+        "sort",
+        "reverse",
+        "add",
+        "discard",
+    ]
 )
 
 
@@ -146,7 +162,11 @@ def _container(iterable: ast.expr) -> ast.expr:
     while True:
         if isinstance(iterable, (ast.Subscript, ast.Starred)):
             iterable = iterable.value
-        elif isinstance(iterable, ast.Call) and terminal(iterable.func) in ("enumerate", "reversed", "list") and iterable.args:
+        elif (
+            isinstance(iterable, ast.Call)
+            and terminal(iterable.func) in ("enumerate", "reversed", "list")
+            and iterable.args
+        ):
             iterable = iterable.args[0]
         elif isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Attribute):
             iterable = iterable.func.value
@@ -221,9 +241,7 @@ class _Indexer:
                     if not listed or listed[-1] is not function:
                         listed.append(function)
         elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete, ast.For, ast.AsyncFor)):
-            targets = (
-                node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
-            )
+            targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
             for target in targets:
                 self._store(target, function)
             if isinstance(node, (ast.For, ast.AsyncFor)):
@@ -267,8 +285,12 @@ class _Indexer:
     ) -> None:
         arguments = node.args
         positional = [*arguments.posonlyargs, *arguments.args]
-        defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
-        parameters = [Parameter(a.arg, "positional", d, a.annotation) for a, d in zip(positional, defaults, strict=True)]
+        defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(
+            arguments.defaults
+        )
+        parameters = [
+            Parameter(a.arg, "positional", d, a.annotation) for a, d in zip(positional, defaults, strict=True)
+        ]
         if arguments.vararg:
             parameters.append(Parameter(arguments.vararg.arg, "args", None, arguments.vararg.annotation))
         parameters += [
@@ -278,9 +300,7 @@ class _Indexer:
         if arguments.kwarg:
             parameters.append(Parameter(arguments.kwarg.arg, "kwargs", None, arguments.kwarg.annotation))
         decorators = () if isinstance(node, ast.Lambda) else tuple(node.decorator_list)
-        function = Function(
-            self.module, name, prefix + name, node, owner, parent, tuple(parameters), decorators
-        )
+        function = Function(self.module, name, prefix + name, node, owner, parent, tuple(parameters), decorators)
         self.module.functions.append(function)
         self.module.definitions[node] = function
         if owner is not None and name not in ("<lambda>",):
@@ -289,7 +309,7 @@ class _Indexer:
                 owner.methods.setdefault(name, function)
                 if "overload" in owner.methods[name].decorator_names:
                     owner.methods[name] = function
-        body = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
+        body: list[ast.stmt] = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
         self._body(body, function, None, f"{prefix}{name}.")
 
     def _class(self, node: ast.ClassDef, parent: Function, prefix: str) -> None:

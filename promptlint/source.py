@@ -72,10 +72,14 @@ class Source:
 class Located(Protocol):
     """A syntax node with a position, as ``ast`` gives it: lines from 1, columns in UTF-8 bytes from 0."""
 
-    lineno: int
-    col_offset: int
-    end_lineno: int | None
-    end_col_offset: int | None
+    @property
+    def lineno(self) -> int: ...
+    @property
+    def col_offset(self) -> int: ...
+    @property
+    def end_lineno(self) -> int | None: ...
+    @property
+    def end_col_offset(self) -> int | None: ...
 
 
 def display(file: str | os.PathLike[str]) -> str:

@@ -77,8 +77,45 @@ _COMPARISONS = {
     ast.NotIn: "not in",
 }
 _PURE = frozenset(
-    "abs all any bool bytes callable dict enumerate filter float format frozenset getattr hasattr hash id int isinstance "
-    "issubclass len list map max min print range repr reversed round set slice sorted str sum tuple type zip".split()
+    [
+        "abs",
+        "all",
+        "any",
+        "bool",
+        "bytes",
+        "callable",
+        "dict",
+        "enumerate",
+        "filter",
+        "float",
+        "format",
+        "frozenset",
+        "getattr",
+        "hasattr",
+        "hash",
+        "id",
+        "int",
+        "isinstance",
+        "issubclass",
+        "len",
+        "list",
+        "map",
+        "max",
+        "min",
+        "print",
+        "range",
+        "repr",
+        "reversed",
+        "round",
+        "set",
+        "slice",
+        "sorted",
+        "str",
+        "sum",
+        "tuple",
+        "type",
+        "zip",
+    ]
 )
 """Builtins that change nothing they are handed."""
 _YIELDED = "<yielded>"
@@ -100,7 +137,9 @@ def _at(node: ast.AST) -> At:
     if not isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler, ast.pattern)):
         return NOWHERE
     end_line = node.end_lineno or node.lineno
-    return At(node.lineno, node.col_offset, end_line, node.col_offset if node.end_col_offset is None else node.end_col_offset)
+    return At(
+        node.lineno, node.col_offset, end_line, node.col_offset if node.end_col_offset is None else node.end_col_offset
+    )
 
 
 def _path(node: ast.expr) -> str | None:
@@ -216,7 +255,9 @@ class _Summariser:
 
     def _finish(self) -> None:
         ends = self.exits or self.stops
-        for node in {id(n): n for end in ends for v in end.env.values() if isinstance(v, Definition) and (n := v.node)}.values():
+        for node in {
+            id(n): n for end in ends for v in end.env.values() if isinstance(v, Definition) and (n := v.node)
+        }.values():
             there = [e for e in ends if any(isinstance(v, Definition) and v.node is node for v in e.env.values())]
             if len(there) < len(ends):
                 self.summary.scopes[id(node)] = _merge_ends(there)
@@ -230,7 +271,11 @@ class _Summariser:
             if value is self.initial.get(path):
                 continue
             is_outer = root in self.globals or (root not in self.local and root not in parameters)
-            if (rest and root in parameters) or is_outer or (root in parameters and _mutated(value, self.initial.get(root))):
+            if (
+                (rest and root in parameters)
+                or is_outer
+                or (root in parameters and _mutated(value, self.initial.get(root)))
+            ):
                 self.summary.exit[path] = value
 
     # -- statements ---------------------------------------------------------------------------------------------
@@ -335,7 +380,9 @@ class _Summariser:
 
     def _deletion(self, target: ast.Subscript) -> tuple[str, tuple[Expr, ...]]:
         if isinstance(target.slice, ast.Slice):
-            bounds = [self.expr(b) if b else Literal(_at(target), None) for b in (target.slice.lower, target.slice.upper)]
+            bounds = [
+                self.expr(b) if b else Literal(_at(target), None) for b in (target.slice.lower, target.slice.upper)
+            ]
             return "delslice", tuple(bounds)
         return "delitem", (self.expr(target.slice),)
 
@@ -406,7 +453,10 @@ class _Summariser:
         for item in node.items:
             value = self.expr(item.context_expr)
             if item.optional_vars is not None:
-                self.assign(item.optional_vars, Call(value.at, Attr(value.at, value, "__enter__"), (), (), self.loops, self.guards))
+                self.assign(
+                    item.optional_vars,
+                    Call(value.at, Attr(value.at, value, "__enter__"), (), (), self.loops, self.guards),
+                )
         self.block(node.body)
 
     _AsyncWith = _With
@@ -567,7 +617,11 @@ class _Summariser:
             self._edit_container(old, new)
         elif isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice):
             self.update(target.value, "setitem", (self.expr(target.slice), new), new.at)
-        elif isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute) and target.func.attr in ("setdefault", "get"):
+        elif (
+            isinstance(target, ast.Call)
+            and isinstance(target.func, ast.Attribute)
+            and target.func.attr in ("setdefault", "get")
+        ):
             item = self.expr(target.args[0]) if target.args else Literal(new.at, None)
             self.update(target.func.value, "setitem", (item, new), new.at)
 
@@ -583,9 +637,16 @@ class _Summariser:
                 root = root.base
             elif isinstance(root, (Phi, After)):
                 root = root.before
-            elif isinstance(root, Call) and isinstance(root.func, Global) and root.func.name in ("enumerate", "reversed", "list") and root.args:
+            elif (
+                isinstance(root, Call)
+                and isinstance(root.func, Global)
+                and root.func.name in ("enumerate", "reversed", "list")
+                and root.args
+            ):
                 root = root.args[0]
-            elif isinstance(root, Call) and isinstance(root.func, Attr) and root.func.name in ("get", "items", "values"):
+            elif (
+                isinstance(root, Call) and isinstance(root.func, Attr) and root.func.name in ("get", "items", "values")
+            ):
                 root = root.func.base
             elif isinstance(root, Slice):
                 root = root.base
@@ -611,7 +672,9 @@ class _Summariser:
             old = old.base if isinstance(old, Mutate) else old.before
         if isinstance(old, Item):
             container, key = old.base, old.key
-        elif isinstance(old, Call) and isinstance(old.func, Attr) and old.func.name in ("get", "setdefault") and old.args:
+        elif (
+            isinstance(old, Call) and isinstance(old.func, Attr) and old.func.name in ("get", "setdefault") and old.args
+        ):
             container, key = old.func.base, old.args[0]
         else:
             return
@@ -674,7 +737,9 @@ class _Summariser:
             return self._x_Attribute(ast.copy_location(ast.Attribute(node.value, key, ast.Load()), node))
         base = self.expr(node.value)
         if isinstance(node.slice, ast.Slice):
-            lower, upper, step = (self.expr(b) if b else None for b in (node.slice.lower, node.slice.upper, node.slice.step))
+            lower, upper, step = (
+                self.expr(b) if b else None for b in (node.slice.lower, node.slice.upper, node.slice.step)
+            )
             return Slice(_at(node), base, lower, upper, step)
         return Item(_at(node), base, self.expr(node.slice))
 
@@ -717,7 +782,7 @@ class _Summariser:
                         env[key] = After(call.at, call, "self", key[len(prefix) :], env[key])
         for position, argument in enumerate([*node.args, *(k.value for k in node.keywords)]):
             path = _path(argument)
-            if path is None or path not in env and "." not in path:
+            if path is None or (path not in env and "." not in path):
                 continue
             value = env.get(path)
             if value is None:
@@ -726,7 +791,9 @@ class _Summariser:
                 value = self.expr(argument)
             if isinstance(value, (Literal, Concat, Import, Definition)):
                 continue
-            name: int | str = position if position < len(node.args) else node.keywords[position - len(node.args)].arg or ""
+            name: int | str = (
+                position if position < len(node.args) else node.keywords[position - len(node.args)].arg or ""
+            )
             env[path] = After(call.at, call, name, "", value)
 
     def _x_Await(self, node: ast.Await) -> Expr:
@@ -827,7 +894,12 @@ class _Summariser:
         return self._comprehension(node, "dict", node.key, node.value, node.generators)
 
     def _comprehension(
-        self, node: ast.expr, kind: str, element: ast.expr, value: ast.expr | None, generators: Sequence[ast.comprehension]
+        self,
+        node: ast.expr,
+        kind: str,
+        element: ast.expr,
+        value: ast.expr | None,
+        generators: Sequence[ast.comprehension],
     ) -> Expr:
         saved, outer = self._env(), self.loops
         self.env = dict(saved)

@@ -49,13 +49,28 @@ A side call that begins a prompt of its own, or goes to another model, shares no
 
 from collections.abc import Iterator
 
-from promptlint.api import Finding, Kind, Region, Request, Scope, Severity, Siblings, Span, certainty, evidence, one_step_down, rule
+from promptlint.api import (
+    Finding,
+    Kind,
+    Region,
+    Request,
+    Scope,
+    Severity,
+    Siblings,
+    Span,
+    certainty,
+    evidence,
+    one_step_down,
+    rule,
+)
 
 
 @rule("PL504", kind="tools-unstable", since="0.1.0")
 def check(siblings: Siblings) -> Iterator[Finding]:
     main = next((r for r in siblings.requests if any(r.of(Region.TOOLS))), None)
-    for side in siblings.requests if main is not None and main.facts.caches else ():
+    if main is None or not main.facts.caches:
+        return
+    for side in siblings.requests:
         whole = any(s.kind is Kind.HISTORY and not s.optional for s in side.segments)
         place = _odd_place(main, side) if whole and not side.open and not any(side.of(Region.TOOLS)) else None
         if place is None or (main.site.provider, main.site.model) != (side.site.provider, side.site.model):

@@ -10,26 +10,25 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
-from promptlint.expression import Binary, Call, Expr, Guard, LoopState, Phi, Star, Test
 from promptlint.expression import Attr as AttrNode
+from promptlint.expression import Binary, Expr, Guard, LoopState, Phi, Star, Test
 from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
 from promptlint.finding import Confidence, Region, Site
-from promptlint.knowledge import ClientRow, SinkRow
-from promptlint.link import callers, chains, containers, objects, values
+from promptlint.knowledge import ClientRow
+from promptlint.link import callers, chains, containers, objects, strings, values
+from promptlint.link.switches import SWITCHED, asks_for_command, begins_anew, on_command, starts_anew
 from promptlint.link.values import (
     CALL,
     IMPORT,
     SESSION,
-    Base,
     Choice,
     Const,
     Edit,
     Entry,
     External,
-    FilePath,
-    Hole,
     History,
+    Hole,
     Instance,
     Item,
     Many,
@@ -50,8 +49,6 @@ from promptlint.link.values import (
     owner,
     union,
 )
-from promptlint.link import strings
-from promptlint.link.switches import SWITCHED, asks_for_command, begins_anew, on_command, starts_anew
 from promptlint.request import (
     Axis,
     Breakpoint,
@@ -93,9 +90,13 @@ TURN_NAMES = re.compile(
 _KEY_NAMES = re.compile(r"(^|_)(id|uuid|key|phone|jid)$")
 """Parameters that tell whose request it is, rather than what it says."""
 COMMAND_NAMES = re.compile(r"(command|cmd|slash|mode)", re.IGNORECASE)
-SIZE_NAMES = re.compile(r"(len|count|token|size|num|total|length|chars|usage|budget|utili[sz]ation|context_ratio|fill)", re.IGNORECASE)
+SIZE_NAMES = re.compile(
+    r"(len|count|token|size|num|total|length|chars|usage|budget|utili[sz]ation|context_ratio|fill)", re.IGNORECASE
+)
 _PATH = re.compile(r"^(\w+:)?/*[^/]*")
-_ENDPOINT = re.compile(r"chat|compl|message|generat|respon|infer|invoke|predict|converse|llm|model|deployment|(?<!\w)ai(?!\w)", re.I)
+_ENDPOINT = re.compile(
+    r"chat|compl|message|generat|respon|infer|invoke|predict|converse|llm|model|deployment|(?<!\w)ai(?!\w)", re.I
+)
 _OWN_MODELS = frozenset(("openai", "azure_openai"))
 """Vendors whose own client, unless told another address, reaches none but their models."""
 LARGE_MESSAGES = 40
@@ -248,7 +249,11 @@ class _Builder:
         if part == "param":
             texts = [t for o in options(value) if (t := literal(o) or _constant(o)) is not None]
             self.parts.parameters[name] = Parameter(
-                name, span, texts[0] if len(texts) == 1 else None, self._causes(value.origins()), tuple(texts) if len(texts) > 1 else ()
+                name,
+                span,
+                texts[0] if len(texts) == 1 else None,
+                self._causes(value.origins()),
+                tuple(texts) if len(texts) > 1 else (),
             )
             return
         outside = span.path != self.span.path or not self.span.line <= span.line <= self.span.end_line
@@ -267,7 +272,9 @@ class _Builder:
                 for name, entry in option.entries.items():
                     if name == "tools" and isinstance(entry.value, Map):
                         continue
-                    self._place(nested.get(name, "param"), name, entry.value, entry.span, optional or entry.optional, nested)
+                    self._place(
+                        nested.get(name, "param"), name, entry.value, entry.span, optional or entry.optional, nested
+                    )
                 for rest in option.rest:
                     self.parts.open.append(rest.name if isinstance(rest, Hole) else "…")
             elif isinstance(option, Instance):
@@ -350,7 +357,9 @@ class _Builder:
 
     def _may_be_endpoint(self) -> bool:
         """Whether a URL may be that of a model: nothing of its path is known, or a part of it says so."""
-        paths = [p for v in self.parts.urls for o in options(v) if (u := _url_text(o)) and (p := _PATH.sub("", u, count=1))]
+        paths = [
+            p for v in self.parts.urls for o in options(v) if (u := _url_text(o)) and (p := _PATH.sub("", u, count=1))
+        ]
         return not paths or any(_ENDPOINT.search(p) for p in paths)
 
     # -- who is asked -------------------------------------------------------------------------------------------
@@ -395,7 +404,9 @@ class _Builder:
 
     def _least(self, facts: providers.Facts) -> providers.Facts:
         """With clients of several providers to choose from and no model named, the smallest minimum that one may have."""
-        models = [o for v, _, _ in self.parts.values.get("model", ()) for o in options(v) if not isinstance(o, External)]
+        models = [
+            o for v, _, _ in self.parts.values.get("model", ()) for o in options(v) if not isinstance(o, External)
+        ]
         offered = {c.provider for c in self.parts.clients} - {"unknown"}
         if self.sink.row.provider != "unknown" or len(offered) < 2 or (models and all(literal(m) for m in models)):
             return facts
@@ -446,7 +457,14 @@ class _Builder:
             tuple(self._mutators()),
             reuse,
             (),
-            tuple(dict.fromkeys((*self.parts.open, *(("markers set elsewhere",) if self.marker_seen and not self.breakpoints else ())))),
+            tuple(
+                dict.fromkeys(
+                    (
+                        *self.parts.open,
+                        *(("markers set elsewhere",) if self.marker_seen and not self.breakpoints else ()),
+                    )
+                )
+            ),
             confidence,
             (*self.chain.steps, *([Step(self.built, "the request is built here")] if self.built is not None else [])),
         )
@@ -479,7 +497,9 @@ class _Builder:
                 made.append(option)  # type: ignore[arg-type]
         return join(made)
 
-    def _last_message_origins(self, messages: list[tuple[Seq, Span]], texts: Sequence[tuple[Value, Span, bool]]) -> Origins:
+    def _last_message_origins(
+        self, messages: list[tuple[Seq, Span]], texts: Sequence[tuple[Value, Span, bool]]
+    ) -> Origins:
         found: list[Origins] = [v.origins() for v, _, _ in texts]
         for sequence, _ in messages:
             for item in sequence.items:
@@ -534,7 +554,9 @@ class _Builder:
         for marker in _markers(value):
             count = Interval(1, 1) if isinstance(item, One) else Interval(1, inf)
             loop = item.span if not isinstance(item, One) else None
-            self.breakpoints.append(replace(marker, segment=index, count=count, loop=loop, optional=marker.optional or item.optional))
+            self.breakpoints.append(
+                replace(marker, segment=index, count=count, loop=loop, optional=marker.optional or item.optional)
+            )
 
     # -- system -------------------------------------------------------------------------------------------------
 
@@ -559,7 +581,9 @@ class _Builder:
         if isinstance(value, Routine):
             # A function that builds the text when the request is made.
             target = self.ev.generic(value.function)
-            inner = self.ev.result(self.ev.new_frame(value.function, CALL, this=value.this or target.this), value.function, span)
+            inner = self.ev.result(
+                self.ev.new_frame(value.function, CALL, this=value.this or target.this), value.function, span
+            )
             if any(isinstance(o, (Routine, Seq)) for o in options(inner)):
                 self.parts.open.append(value.function.name)  # makes all of the messages, not one text
             else:
@@ -575,14 +599,23 @@ class _Builder:
         for option in options(value):
             self._one_block(option, item, region, role, optional or isinstance(value, Choice), order)
 
-    def _one_block(self, value: Value, item: Item, region: Region, role: str | None, optional: bool, order: Origins) -> None:
+    def _one_block(
+        self, value: Value, item: Item, region: Region, role: str | None, optional: bool, order: Origins
+    ) -> None:
         repeats = not isinstance(item, One)
         if isinstance(value, Map):
             if value.entries.keys() & {"cachePoint", "cache_point"} and not value.entries.keys() & {"text", "content"}:
                 self._mark(value, item, len(self.segments) - 1, optional)
                 return
             before = len(self.segments)
-            inner = next((value.entries[k] for k in ("text", "content", "parts", "input_text", "thinking", "arguments", "output") if k in value.entries), None)
+            inner = next(
+                (
+                    value.entries[k]
+                    for k in ("text", "content", "parts", "input_text", "thinking", "arguments", "output")
+                    if k in value.entries
+                ),
+                None,
+            )
             if inner is not None:
                 if isinstance(inner.value, (Seq, Map)):
                     self._blocks(inner.value, inner.span, region, role, optional)
@@ -623,7 +656,19 @@ class _Builder:
         media = kind in ("image", "image_url", "document", "input_image", "file", "audio")
         origins = value.origins()
         self.segments.append(
-            Segment(region, Kind.MEDIA if media else Kind.TEXT, item.span, UNKNOWN, None, role, self.groups, self._causes(origins), optional or not isinstance(item, One), False, kind or "block")
+            Segment(
+                region,
+                Kind.MEDIA if media else Kind.TEXT,
+                item.span,
+                UNKNOWN,
+                None,
+                role,
+                self.groups,
+                self._causes(origins),
+                optional or not isinstance(item, One),
+                False,
+                kind or "block",
+            )
         )
 
     def _text(
@@ -645,7 +690,9 @@ class _Builder:
                 (
                     o
                     for o in union(piece.deps, order)
-                    if o.kind != "conditional" or (switched and _decides(o)) or (region is Region.SYSTEM and piece.text is None and SWITCHED in o.features)
+                    if o.kind != "conditional"
+                    or (switched and _decides(o))
+                    or (region is Region.SYSTEM and piece.text is None and SWITCHED in o.features)
                 ),
                 piece.span,
             )
@@ -653,7 +700,9 @@ class _Builder:
                 continue
             if (repeats or piece.repeats) and region is not Region.SYSTEM:
                 # Among messages, what repeats is a message: text that repeats inside of one is text of unknown length.
-                piece = replace(piece, text=None, name=piece.name or (piece.text or "").strip()[:40], optional=True, repeats=False)
+                piece = replace(
+                    piece, text=None, name=piece.name or (piece.text or "").strip()[:40], optional=True, repeats=False
+                )
             tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else self._hole_tokens(piece)
             self._append(
                 Segment(
@@ -682,11 +731,15 @@ class _Builder:
             and last.optional
             and segment.optional
             and (last.text is None or not last.causes)
-            and {(c.kind, c.origin, c.grain) for c in last.causes} >= {(c.kind, c.origin, c.grain) for c in segment.causes}
+            and {(c.kind, c.origin, c.grain) for c in last.causes}
+            >= {(c.kind, c.origin, c.grain) for c in segment.causes}
             and (len(self.segments) > MANY_SEGMENTS or (last.text is None and segment.text is None))
         ):
             self.segments[-1] = replace(
-                last, tokens=Interval(0, last.tokens.high + segment.tokens.high), text=None, name=last.name or segment.name or "…"
+                last,
+                tokens=Interval(0, last.tokens.high + segment.tokens.high),
+                text=None,
+                name=last.name or segment.name or "…",
             )
             return
         self.segments.append(segment)
@@ -704,7 +757,9 @@ class _Builder:
     def _emit_messages(self, messages: list[tuple[Seq, Span]]) -> None:
         for sequence, span in messages:
             stored = {e.span for i in sequence.items for e in _edits_of(i)}
-            self.edits.extend((e, len(self.segments)) for e in sequence.edits if e.kind != "decorate" or e.span not in stored)
+            self.edits.extend(
+                (e, len(self.segments)) for e in sequence.edits if e.kind != "decorate" or e.span not in stored
+            )
             items = [i for i in sequence.items if not (isinstance(i, One) and isinstance(i.value, Const))]
             last = len(items) - 1
             leading = True
@@ -712,7 +767,9 @@ class _Builder:
             adapted = _by_role_of_source(items)
             self.replayed.extend(adapted)
             rounds = [(n, i.root) for n, i in enumerate(items) if isinstance(i, History)]
-            cut = any(e.kind in ("window", "rewrite") for e in (*sequence.edits, *(e for i in items for e in _edits_of(i))))
+            cut = any(
+                e.kind in ("window", "rewrite") for e in (*sequence.edits, *(e for i in items for e in _edits_of(i)))
+            )
             for number, item in enumerate(items):
                 role = _role(item.value)
                 kept = self._is_history(item) or item in adapted
@@ -756,7 +813,12 @@ class _Builder:
                     continue
             elif isinstance(option, Instance):
                 content_value = next(
-                    (v for n in ("content", "text") if not isinstance(v := self.ev.attribute(option, n, item.span, self.frame), (Hole, Routine))), None
+                    (
+                        v
+                        for n in ("content", "text")
+                        if not isinstance(v := self.ev.attribute(option, n, item.span, self.frame), (Hole, Routine))
+                    ),
+                    None,
                 )
                 if content_value is not None:
                     self._blocks(content_value, item.span, region, role, optional)
@@ -777,17 +839,26 @@ class _Builder:
         if isinstance(item, History):
             if not _roles(item.value) <= {"system", "developer"}:
                 self.histories.append(item)
-            self.edits.extend((self._at_each_turn(e, item), len(self.segments)) for e in item.edits if e.kind != "decorate")
+            self.edits.extend(
+                (self._at_each_turn(e, item), len(self.segments)) for e in item.edits if e.kind != "decorate"
+            )
             origins: Origins = ()
         elif isinstance(item, Many):
-            origins = tuple(o for o in item.value.origins() if o.kind in ("time", "random", "counter", "environment", "unordered"))
+            origins = tuple(
+                o for o in item.value.origins() if o.kind in ("time", "random", "counter", "environment", "unordered")
+            )
         else:
             origins = ()
         value = item.value
         name = value.name if isinstance(value, Hole) else "history"
         if isinstance(value, Hole):
             if value.window is not None:
-                self.edits.append((Edit("window", value.span, value.name, keeps=value.window or None, steps=value.cuts), len(self.segments)))
+                self.edits.append(
+                    (
+                        Edit("window", value.span, value.name, keeps=value.window or None, steps=value.cuts),
+                        len(self.segments),
+                    )
+                )
             self.named_history.append(value.name)
         for marker in _markers(value) if not any(e.kind == "unmark" for e in _edits_of(item)) else ():
             kept = marker if marker.optional else _for_each(marker, item.span)
@@ -795,14 +866,31 @@ class _Builder:
         if isinstance(item, Many) and item.of is not None and isinstance(item.of, Hole):
             self.named_history.append(item.of.name)
             if item.of.window is not None:
-                self.edits.append((Edit("window", item.of.span, item.of.name, keeps=item.of.window or None, steps=item.of.cuts), len(self.segments)))
+                self.edits.append(
+                    (
+                        Edit("window", item.of.span, item.of.name, keeps=item.of.window or None, steps=item.of.cuts),
+                        len(self.segments),
+                    )
+                )
         if isinstance(item, Many):
             self.named_history.append(_role_source(item.value))
             loaded = isinstance(item.of, Hole) and not item.of.root and "(" in item.of.name
             loaded = loaded or (item.of is None and _reads_role(item.value))
             self.loaded = self.loaded or (item.span if loaded and _role(item.value) == "" else None)
         self.segments.append(
-            Segment(Region.MID_HISTORY, Kind.HISTORY, item.span, UNKNOWN, None, None, self.groups, self._causes(union(origins, order)), item.optional, True, name)
+            Segment(
+                Region.MID_HISTORY,
+                Kind.HISTORY,
+                item.span,
+                UNKNOWN,
+                None,
+                None,
+                self.groups,
+                self._causes(union(origins, order)),
+                item.optional,
+                True,
+                name,
+            )
         )
 
     # -- reuse --------------------------------------------------------------------------------------------------
@@ -867,7 +955,9 @@ class _Builder:
         if edit.value is None or isinstance(owner(kept.root), Phi):
             return edit
         turn = self.turn_level
-        return replace(edit, value=edit.value.change(lambda o: replace(o, level=max(o.level, turn)) if o.level >= CALL else o))
+        return replace(
+            edit, value=edit.value.change(lambda o: replace(o, level=max(o.level, turn)) if o.level >= CALL else o)
+        )
 
     def _level_of(self, function: Function) -> int:
         for frame in self.chain.frames:
@@ -896,9 +986,18 @@ class _Builder:
         if self.loaded is not None:
             return True, "rows that say who said what are the turns so far", self.loaded, frozenset({"history-by-name"})
         asked = self.chain.entry is not None and self.chain.entry[0].repeats
-        if asked and any(isinstance(i, Many) and self._from_outside(i.of) for i in self.replayed) and any(s.region is Region.SYSTEM and s.text for s in self.segments):
+        if (
+            asked
+            and any(isinstance(i, Many) and self._from_outside(i.of) for i in self.replayed)
+            and any(s.region is Region.SYSTEM and s.text for s in self.segments)
+        ):
             # Without a word of its own this is a gateway, whose callers know what they send again.
-            return True, "what was said so far is sent again, role by role", self.replayed[0].span, frozenset({"history-by-name"})
+            return (
+                True,
+                "what was said so far is sent again, role by role",
+                self.replayed[0].span,
+                frozenset({"history-by-name"}),
+            )
         for sequence, span in messages:
             edits = [e for e in sequence.edits if e.kind in ("window", "rewrite", "prepend")]
             if edits and any(isinstance(i, (Rest, Many)) for i in sequence.items):
@@ -907,7 +1006,9 @@ class _Builder:
 
     def _answers_one_reply(self, kept: History) -> bool:
         """Whether a list grows in a loop over the parts of one reply only: tool calls that are answered one by one."""
-        return isinstance(kept.root, Phi) and len(kept.root.state.around) == 1 and self._takes_one_reply(kept.root.state)
+        return (
+            isinstance(kept.root, Phi) and len(kept.root.state.around) == 1 and self._takes_one_reply(kept.root.state)
+        )
 
     def _takes_one_reply(self, state: LoopState) -> bool:
         """Whether a loop on the way runs over the parts of a reply that was there before it."""
@@ -927,11 +1028,23 @@ class _Builder:
         if "one-shot" in self.ev.hints_at(self.span):
             return Reuse(False, None, "marked as one-shot")
         if turns:
-            repeats = "loop" if chain.loops else "entry" if chain.entry is not None else "assumed" if chain.kind == "assumed" else None
+            repeats = (
+                "loop"
+                if chain.loops
+                else "entry"
+                if chain.entry is not None
+                else "assumed"
+                if chain.kind == "assumed"
+                else None
+            )
             if chain.kind == "assumed" and features:
                 features = features | {"assumed-entry"}
             return Reuse(True, repeats, why, span, features)
-        fanning = [loop for loop in chain.loops if not _is_small(self.ev, chain, loop) and not self._takes_one_reply(loop.state)]
+        fanning = [
+            loop
+            for loop in chain.loops
+            if not _is_small(self.ev, chain, loop) and not self._takes_one_reply(loop.state)
+        ]
         if fanning:
             return Reuse(False, "loop", "this loop sends one request after another", fanning[-1].span)
         if chain.entry is not None:
@@ -940,7 +1053,13 @@ class _Builder:
                 return Reuse(False, "entry", f"this is a {row.evidence}", place)
             return Reuse(False, None, "")
         if chain.kind == "assumed":
-            return Reuse(False, "assumed", "nothing in the project calls this; it may be called again and again", None, frozenset({"assumed-entry"}))
+            return Reuse(
+                False,
+                "assumed",
+                "nothing in the project calls this; it may be called again and again",
+                None,
+                frozenset({"assumed-entry"}),
+            )
         return Reuse(False, None, "")
 
     # -- causes -------------------------------------------------------------------------------------------------
@@ -1022,7 +1141,9 @@ class _Builder:
             if not self._switches(origin):
                 return None
             moment = Moment.LOOP if getattr(self, "turn_level", 0) else Moment.CALL
-        return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, origin.guard, origin.because)
+        return Cause(
+            kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, origin.guard, origin.because
+        )
 
     def _switches(self, origin: Origin) -> bool:
         """Whether what writes a state runs between two sends of one conversation."""
@@ -1080,29 +1201,44 @@ class _Builder:
                 guard, limit = self._guard_of_calls(edit.span) or (guard, limit)
             if edit.kind == "window" and guard == "threshold":
                 keeps = limit - edit.drops if edit.drops is not None and limit is not None else edit.keeps
-                guard = "always" if keeps is None or limit is None or limit < keeps * 1.5 or limit <= LARGE_MESSAGES else "threshold"
+                guard = (
+                    "always"
+                    if keeps is None or limit is None or limit < keeps * 1.5 or limit <= LARGE_MESSAGES
+                    else "threshold"
+                )
             elif guard == "threshold" and limit is not None and limit <= LARGE_MESSAGES:
                 guard = "always"
             if edit.kind == "prepend" and not self._prepends_history(edit):
                 continue
             flow = (*cuts, *edit.steps) if edit.kind == "window" else ()
             yield Mutator(
-                edit.kind, edit.span, edit.what, edit.guard or guard, edit.keeps, position, causes, None, flow, edit.features
+                edit.kind,
+                edit.span,
+                edit.what,
+                edit.guard or guard,
+                edit.keeps,
+                position,
+                causes,
+                None,
+                flow,
+                edit.features,
             )
             if edit.kind == "window":
                 size = f" to {edit.keeps} messages" if edit.keeps is not None else ""
                 cuts = (*cuts, Step(edit.span, f"{edit.what} cuts the same history{size} before"))
 
     def _guard_of_calls(self, place: Span) -> tuple[str, None] | None:
-        """"threshold" when the function around ``place`` is called under a test of a size only."""
+        """ "threshold" when the function around ``place`` is called under a test of a size only."""
         function = self.ev.program.function_at(place)
         return ("threshold", None) if function is not None and self._only_when_large(function) else None
 
     def _only_when_large(self, function: Function, depth: int = 0) -> bool:
         """Whether every call of a function, or of what calls it, stands under a test of a size."""
         calls = [c for c in callers.of(self.ev, function) if c.function is not function]
-        return bool(calls) and depth < MAX_GUARD_DEPTH and all(
-            self._is_large(c) or self._only_when_large(c.function, depth + 1) for c in calls
+        return (
+            bool(calls)
+            and depth < MAX_GUARD_DEPTH
+            and all(self._is_large(c) or self._only_when_large(c.function, depth + 1) for c in calls)
         )
 
     def _is_large(self, caller: callers.Caller) -> bool:
@@ -1125,11 +1261,21 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], frame: Frame) -> tuple[st
         if isinstance(test, Test) and test.op in (">", ">=", "<", "<=") and len(test.parts) == 2:
             left, right = test.parts
             if _counts(left) or _counts(right):
-                limit = next((v.value for p in (right, left) for o in options(ev.eval(p, ev.generic(frame.function))) if isinstance(v := o, Const) and isinstance(v.value, (int, float))), None)
+                limit = next(
+                    (
+                        v.value
+                        for p in (right, left)
+                        for o in options(ev.eval(p, ev.generic(frame.function)))
+                        if isinstance(v := o, Const) and isinstance(v.value, (int, float))
+                    ),
+                    None,
+                )
                 # A share of the context is no number of messages.
                 if limit is None or (isinstance(limit, float) and 0 < limit <= 1):
                     return "threshold", None
-                return "threshold", limit * LARGE_MESSAGES / LARGE_TOKENS if _tokens(left) or _tokens(right) else float(limit)
+                return "threshold", limit * LARGE_MESSAGES / LARGE_TOKENS if _tokens(left) or _tokens(right) else float(
+                    limit
+                )
         if asks_for_command(guard):
             return "command", None
         if not guard.sense:
@@ -1254,7 +1400,13 @@ def _role_source(value: Value) -> str:
 def _decides(origin: Origin) -> bool:
     """Whether what a test depends on is something that the user or a clock changes between two turns."""
     typed = origin.axes == {Axis.TURN}
-    return typed or SWITCHED in origin.features or origin.grain is not None or origin.what.startswith("the parameter ") or origin.kind == "mode"
+    return (
+        typed
+        or SWITCHED in origin.features
+        or origin.grain is not None
+        or origin.what.startswith("the parameter ")
+        or origin.kind == "mode"
+    )
 
 
 def _insertion(piece: Piece, content: Span, causes: tuple[Cause, ...]) -> Span:
@@ -1270,7 +1422,16 @@ def _may_be_message(value: Value) -> bool:
     """Whether a changed element can be a message or a block of one, and not an element of some other list."""
     for option in options(value):
         if isinstance(option, Map):
-            known = option.entries.keys() & {"role", "content", "parts", "text", "type", "tool_calls", "input", "output"}
+            known = option.entries.keys() & {
+                "role",
+                "content",
+                "parts",
+                "text",
+                "type",
+                "tool_calls",
+                "input",
+                "output",
+            }
             if known or not option.entries:
                 return True
         elif isinstance(option, Instance):
@@ -1287,7 +1448,10 @@ def _looks_like_messages(value: Value) -> bool:
         if isinstance(option, Seq):
             if any(_role(i.value) is not None for i in option.items if not isinstance(i, Rest)):
                 return True
-            if any(isinstance(i, Rest) and isinstance(i.value, Hole) and MESSAGES_NAMES.search(i.value.name) for i in option.items):
+            if any(
+                isinstance(i, Rest) and isinstance(i.value, Hole) and MESSAGES_NAMES.search(i.value.name)
+                for i in option.items
+            ):
                 return True
         if isinstance(option, Hole) and MESSAGES_NAMES.search(option.name):
             return True
@@ -1373,7 +1537,9 @@ def _shallow_markers(value: Map) -> Iterator[Breakpoint]:
         entry = value.entries[key]
         kept = [o for o in options(entry.value) if not (isinstance(o, Const) and o.value is None)]
         if kept:
-            yield Breakpoint(entry.span, 0, _ttl(join(kept)), optional=entry.optional or len(kept) < len(list(options(entry.value))))
+            yield Breakpoint(
+                entry.span, 0, _ttl(join(kept)), optional=entry.optional or len(kept) < len(list(options(entry.value)))
+            )
 
 
 def _markers(value: Value, depth: int = 0) -> Iterator[Breakpoint]:

@@ -23,7 +23,7 @@ from promptlint.expression import (
     Star,
 )
 from promptlint.index import Function
-from promptlint.link.values import External, Hole, Instance, Routine, Type, options
+from promptlint.link.values import Hole, Instance, Routine, Type, options
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -87,7 +87,11 @@ def _match(ev: Evaluator, function: Function, caller: Function, call: Call) -> C
     for option in options(value):
         if isinstance(option, Routine) and same_method(ev, option.function, function):
             return Caller(caller, call, _aimed(option, function))
-        if isinstance(option, Type) and function.name == "__init__" and ev.program.method(option.cls, "__init__") is function:
+        if (
+            isinstance(option, Type)
+            and function.name == "__init__"
+            and ev.program.method(option.cls, "__init__") is function
+        ):
             return Caller(caller, call, Routine(function, None, Instance(option.cls, ev.span(frame, call), None)))
         if isinstance(option, Instance) and function.name == "__call__":
             return Caller(caller, call, Routine(function, None, option))

@@ -125,7 +125,9 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
             return None
         steps.append(Step(ev.span(frame, call), f"{frame.function.name}() calls {routine.function.name}()"))
         frame = target
-    entry = next(((e, f.module.span(_place(f))) for f in (fr.function for fr in frames) if (e := entry_of(ev, f))), None)
+    entry = next(
+        ((e, f.module.span(_place(f))) for f in (fr.function for fr in frames) if (e := entry_of(ev, f))), None
+    )
     return Chain(tuple(frames), sink.call, tuple(loops), tuple(steps), entry, _kind(root, entry), frozenset(features))
 
 
@@ -134,7 +136,11 @@ def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine:
     for option in options(ev.eval(caller.call.func, frame)):
         if isinstance(option, Routine) and option.function is wanted:
             return option
-        if isinstance(option, Routine) and isinstance(option.this, Instance) and callers.same_method(ev, option.function, wanted):
+        if (
+            isinstance(option, Routine)
+            and isinstance(option.this, Instance)
+            and callers.same_method(ev, option.function, wanted)
+        ):
             return caller.routine
     return caller.routine
 

@@ -7,7 +7,24 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptlint.expression import At, Binary, Call, Comp, DictOf, Either, Element, Expr, Global, Guard, Literal, Mutate, SeqOf, Slice, Star, Test
+from promptlint.expression import (
+    At,
+    Binary,
+    Call,
+    Comp,
+    DictOf,
+    Either,
+    Element,
+    Expr,
+    Global,
+    Guard,
+    Literal,
+    Mutate,
+    SeqOf,
+    Slice,
+    Star,
+    Test,
+)
 from promptlint.expression import Item as ItemOf
 from promptlint.link import strings
 from promptlint.link.switches import SWITCHED
@@ -20,8 +37,8 @@ from promptlint.link.values import (
     Entry,
     External,
     FilePath,
-    Hole,
     History,
+    Hole,
     Instance,
     Item,
     Lazy,
@@ -32,7 +49,6 @@ from promptlint.link.values import (
     Origins,
     Rest,
     Seq,
-    Sent,
     Text,
     Value,
     join,
@@ -99,8 +115,18 @@ def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], V
         return _switched(value, alternatives, test) if cheap else value
     if isinstance(value, Map):
         maps = [a for a in alternatives if isinstance(a, Map)]
-        return replace(value, entries={k: _switched_entry(e, [m.entries[k] for m in maps if k in m.entries], test, cheap) for k, e in value.entries.items()})
-    if not isinstance(value, Seq) or len(value.items) > MAX_SWITCHED or (_sent(value.items) and not all(map(_is_tool, value.items))):
+        return replace(
+            value,
+            entries={
+                k: _switched_entry(e, [m.entries[k] for m in maps if k in m.entries], test, cheap)
+                for k, e in value.entries.items()
+            },
+        )
+    if (
+        not isinstance(value, Seq)
+        or len(value.items) > MAX_SWITCHED
+        or (_sent(value.items) and not all(map(_is_tool, value.items)))
+    ):
         # A list of tools is meant; what comes and goes among the turns of a conversation is looked at by its writers.
         return value
     certain = [set(map(id, a.items)) for a in alternatives if isinstance(a, Seq)]
@@ -189,11 +215,15 @@ def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
 
     def under(value: Value, other: set[tuple[str, Span, tuple[Guard, ...]]], guard: Guard) -> Value:
         def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-            return tuple(e if (e.kind, e.span, e.guards) in other else replace(e, guards=(guard, *e.guards)) for e in edits)
+            return tuple(
+                e if (e.kind, e.span, e.guards) in other else replace(e, guards=(guard, *e.guards)) for e in edits
+            )
 
         if not isinstance(value, Seq):
             return value
-        items = tuple(replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items)
+        items = tuple(
+            replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items
+        )
         return replace(value, items=items, edits=mark(value.edits))
 
     return [under(values[0], changes[1], Guard(test)), under(values[1], changes[0], Guard(test, sense=False))]
@@ -208,7 +238,9 @@ def under(value: Value, before: Value, guards: tuple[Guard, ...]) -> Value:
     def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         return tuple(e if id(e) in known else replace(e, guards=(*guards, *e.guards)) for e in edits)
 
-    items = tuple(replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items)
+    items = tuple(
+        replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items
+    )
     return replace(value, items=items, edits=mark(value.edits))
 
 
@@ -221,7 +253,9 @@ def commanded(value: Value, before: Value) -> Value:
     def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         return tuple(e if id(e) in known else replace(e, guard=e.guard or "command") for e in edits)
 
-    items = tuple(replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items)
+    items = tuple(
+        replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items
+    )
     return replace(value, items=items, edits=mark(value.edits))
 
 
@@ -420,7 +454,9 @@ def update(ev: Evaluator, target: Map, other: Value, span: Span) -> Map:
                 open=tuple(dict.fromkeys((*result.open, *option.open))),
             )
         elif isinstance(option, Hole):
-            result = replace(result, rest=(*result.rest, option), open=tuple(dict.fromkeys((*result.open, option.name))))
+            result = replace(
+                result, rest=(*result.rest, option), open=tuple(dict.fromkeys((*result.open, option.name)))
+            )
         elif isinstance(option, Seq):
             for item in option.items:
                 pair = item.value
@@ -554,7 +590,7 @@ def _is_tail(ev: Evaluator, node: Slice, lower: int | None, frame: Frame) -> boo
         return False
     if lower is not None:
         return lower < 0
-    return isinstance(node.lower, Test) and node.lower.op == "unary" or _counts_length(node.lower)
+    return (isinstance(node.lower, Test) and node.lower.op == "unary") or _counts_length(node.lower)
 
 
 def _counts_length(node: Expr, depth: int = 0) -> bool:
@@ -585,13 +621,19 @@ def _tail(ev: Evaluator, sequence: Seq, node: Slice, lower: int | None, frame: F
     items = sequence.items
     unknown = any(not isinstance(i, One) for i in items)
     if keeps is not None and keeps <= 1:
-        last = items[-1:] if items and isinstance(items[-1], One) else tuple(replace(i, optional=True) for i in items[-1:])
+        last = (
+            items[-1:] if items and isinstance(items[-1], One) else tuple(replace(i, optional=True) for i in items[-1:])
+        )
         return replace(sequence, items=last)
     if keeps is not None and not unknown and len(items) <= keeps:
         return sequence
     edit = Edit("window", span, ev.snippet(frame, node.at), keeps=keeps)
     kept = tuple(
-        replace(i, edits=(*i.edits, edit)) if isinstance(i, Base) else i if not isinstance(i, One) else replace(i, optional=True)
+        replace(i, edits=(*i.edits, edit))
+        if isinstance(i, Base)
+        else i
+        if not isinstance(i, One)
+        else replace(i, optional=True)
         for i in items
     )
     has_base = any(isinstance(i, Base) for i in items)
@@ -639,7 +681,17 @@ def _mutate(ev: Evaluator, base: Value, node: Mutate, args: tuple[Value, ...], f
     if isinstance(base, Instance) and op == "setattr":
         name = args[0].literal if isinstance(args[0], Text) else None
         return replace(base, overrides={**base.overrides, name: args[1]}) if name else base
-    if isinstance(base, Hole) and op in ("append", "extend", "insert", "edit", "pop", "popleft", "delitem", "setitem", "appendleft"):
+    if isinstance(base, Hole) and op in (
+        "append",
+        "extend",
+        "insert",
+        "edit",
+        "pop",
+        "popleft",
+        "delitem",
+        "setitem",
+        "appendleft",
+    ):
         if op == "setitem" and isinstance(args[0], Text):
             return _mutate_map(ev, Map({}, base.span, (base,), open=(base.name,)), op, args, span)
         if op in ("setitem",) and not isinstance(args[0], Const):
@@ -688,7 +740,9 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
         if op == "insert" and len(args) == 2 and not _is_length(node.args[0], node.base):
             return _insert(base, one, args[0], Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value))
         if op == "appendleft":
-            return _insert(base, one, Const(0, span), Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value))
+            return _insert(
+                base, one, Const(0, span), Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value)
+            )
         return _put(base, one)
     if op in ("extend", "update") and args:
         other = as_seq(ev, args[0], span)
@@ -720,7 +774,9 @@ def _put(base: Seq, one: One) -> Seq:
 
 def _is_length(index: Expr, of: Expr) -> bool:
     """Whether an index is the length of the list itself, which means its end."""
-    return isinstance(index, Call) and isinstance(index.func, Global) and index.func.name == "len" and index.args == (of,)
+    return (
+        isinstance(index, Call) and isinstance(index.func, Global) and index.func.name == "len" and index.args == (of,)
+    )
 
 
 def _insert(base: Seq, one: One, index: Value, edit: Edit) -> Seq:
@@ -758,7 +814,11 @@ def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame,
         return base
     if where is not None and 0 <= where <= 3:
         leading = base.items[: where + 1]
-        if len(leading) > where and all(isinstance(i, One) and not i.optional for i in leading) and len(base.items) > where:
+        if (
+            len(leading) > where
+            and all(isinstance(i, One) and not i.optional for i in leading)
+            and len(base.items) > where
+        ):
             # A known element in front, put there in this evaluation.
             items = list(base.items)
             removed = items.pop(where)
@@ -772,7 +832,9 @@ def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame,
 def _with_edit(base: Seq, edit: Edit) -> Seq:
     """Notes a change to elements that may have been sent."""
     if any(isinstance(i, Base) for i in base.items):
-        return replace(base, items=tuple(replace(i, edits=(*i.edits, edit)) if isinstance(i, Base) else i for i in base.items))
+        return replace(
+            base, items=tuple(replace(i, edits=(*i.edits, edit)) if isinstance(i, Base) else i for i in base.items)
+        )
     if not (_sent(base.items) if edit.kind == "rewrite" else _kept(base.items)):
         return base
     return replace(base, edits=(*base.edits, edit))
@@ -788,9 +850,7 @@ def _sent(items: Sequence[Item]) -> bool:
     return any(isinstance(i, (History, Rest, Base)) or (isinstance(i, Many) and i.of is not None) for i in items)
 
 
-def _slice_assigned(
-    ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span
-) -> Value:
+def _slice_assigned(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
     lower, upper = args[0], args[1]
     low = lower.value if isinstance(lower, Const) else "?"
     high = upper.value if isinstance(upper, Const) else "?"
@@ -798,7 +858,13 @@ def _slice_assigned(
         return as_seq(ev, args[2], span)
     if not _kept(base.items):
         return base
-    if node.op == "delslice" and (high is None or (isinstance(high, int) and high < 0)) and isinstance(low, int) and low >= 0 and high is None:
+    if (
+        node.op == "delslice"
+        and (high is None or (isinstance(high, int) and high < 0))
+        and isinstance(low, int)
+        and low >= 0
+        and high is None
+    ):
         return replace(base, items=tuple(i for i in base.items if isinstance(i, (One, Base))))
     if node.op == "delslice" and low is not None and isinstance(low, int) and low < 0:
         return base
@@ -932,7 +998,9 @@ def _decorates(ev: Evaluator, base: Seq, node: Mutate, where: int, value: Value,
 def _holds_marker(value: Value, depth: int = 0) -> bool:
     for option in options(value) if depth < 4 else ():
         if isinstance(option, Map):
-            if MARKERS & option.entries.keys() or any(_holds_marker(e.value, depth + 1) for e in option.entries.values()):
+            if MARKERS & option.entries.keys() or any(
+                _holds_marker(e.value, depth + 1) for e in option.entries.values()
+            ):
                 return True
         elif isinstance(option, Seq) and any(_holds_marker(i.value, depth + 1) for i in option.items):
             return True

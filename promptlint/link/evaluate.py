@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from promptlint import comments
 from promptlint.expression import (
-    NOWHERE,
     After,
     AfterLoop,
     At,
@@ -27,7 +27,6 @@ from promptlint.expression import (
     Formatted,
     Free,
     Global,
-    Guard,
     Import,
     Literal,
     LoopState,
@@ -44,7 +43,6 @@ from promptlint.expression import (
     Write,
 )
 from promptlint.expression import Item as ItemOf
-from promptlint import comments
 from promptlint.index import Class, Function, Module
 from promptlint.knowledge import ClientRow, EntryRow
 from promptlint.link import callers, containers, externals, loops, objects, sinks, strings, switches
@@ -54,14 +52,12 @@ from promptlint.link.values import (
     IMPORT,
     NONE_SPAN,
     SESSION,
-    Choice,
     Const,
     Edit,
-    Entry,
     External,
     FilePath,
-    Hole,
     History,
+    Hole,
     Instance,
     Lazy,
     Many,
@@ -375,7 +371,11 @@ class Evaluator:
             return "value"
         if at.lineno == at.end_lineno:
             line = lines[at.lineno - 1]
-            raw = line[at.col_offset : at.end_col_offset] if line.isascii() else line.encode()[at.col_offset : at.end_col_offset].decode(errors="ignore")
+            raw = (
+                line[at.col_offset : at.end_col_offset]
+                if line.isascii()
+                else line.encode()[at.col_offset : at.end_col_offset].decode(errors="ignore")
+            )
         else:
             raw = lines[at.lineno - 1][at.col_offset :] + " …"
         raw = " ".join(raw.split())
@@ -518,7 +518,9 @@ class Evaluator:
     # -- text ---------------------------------------------------------------------------------------------------
 
     def _concat(self, node: Concat, frame: Frame) -> Value:
-        pieces = [p for part in node.parts for p in strings.pieces(self, self.eval(part, frame), self.span(frame, part))]
+        pieces = [
+            p for part in node.parts for p in strings.pieces(self, self.eval(part, frame), self.span(frame, part))
+        ]
         return Text(tuple(pieces))
 
     def _formatted(self, node: Formatted, frame: Frame) -> Value:
@@ -536,7 +538,9 @@ class Evaluator:
         if known is not None:
             return Const(known, self.span(frame, node))
         typed = switches.typed(node, self.span(frame, node), frame.level)
-        return Hole(self.snippet(frame, node.at), self.span(frame, node), typed or union(*map(containers.tested, values)))
+        return Hole(
+            self.snippet(frame, node.at), self.span(frame, node), typed or union(*map(containers.tested, values))
+        )
 
     def _either(self, node: Either, frame: Frame) -> Value:
         if node.test is None:
@@ -596,12 +600,18 @@ class Evaluator:
             if key is None:
                 result = containers.update(self, result, self.eval(value, frame), self.span(frame, value))
             else:
-                result = containers.set_key(result, self.eval(key, frame), self.lazy(value, frame), self.span(frame, value))
+                result = containers.set_key(
+                    result, self.eval(key, frame), self.lazy(value, frame), self.span(frame, value)
+                )
         return result
 
     def _item(self, node: ItemOf, frame: Frame) -> Value:
         return containers.item(
-            self, self.eval(node.base, frame), self.eval(node.key, frame), self.span(frame, node), self.snippet(frame, node.at)
+            self,
+            self.eval(node.base, frame),
+            self.eval(node.key, frame),
+            self.span(frame, node),
+            self.snippet(frame, node.at),
         )
 
     def _slice(self, node: Slice, frame: Frame) -> Value:
@@ -716,10 +726,14 @@ class Evaluator:
             return self.invoke(wrapper, node, frame)
         target = self.activation(routine, node, frame)
         if target is None:
-            return Hole(self.snippet(frame, node.at), span, self._argument_origins(node, frame), features=frozenset({"bound"}))
+            return Hole(
+                self.snippet(frame, node.at), span, self._argument_origins(node, frame), features=frozenset({"bound"})
+            )
         result = self._made_of_turns(self.result(target, function, span), target, span)
         if isinstance(result, (Seq, Map)) or result.origins():
-            step = Step(span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda")
+            step = Step(
+                span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda"
+            )
             result = result.along(step)
         return result
 
@@ -756,7 +770,7 @@ class Evaluator:
     def _family_replies(self, function: Function) -> bool:
         """Whether another implementation of the same method is a wrapper of a client."""
         root = self.program.root_class(function)
-        if root is None or root is function.owner and not is_abstract(function):
+        if root is None or (root is function.owner and not is_abstract(function)):
             return False
         return any(self.replies(f) for f in self.program.overrides(root, function.name) if f is not function)
 
@@ -883,7 +897,9 @@ def _decide(op: str, values: list[Value]) -> bool | None:
     if op in ("is", "is not") and isinstance(b, Const) and b.value is None:
         if isinstance(a, Const):
             return (a.value is None) == (op == "is")
-        if isinstance(a, (Instance, Routine, Type, Map, Seq)) or (isinstance(a, Text) and any(not p.optional for p in a.pieces)):
+        if isinstance(a, (Instance, Routine, Type, Map, Seq)) or (
+            isinstance(a, Text) and any(not p.optional for p in a.pieces)
+        ):
             return op == "is not"
         return None
     if op in ("==", "!="):
@@ -921,12 +937,26 @@ def _cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) -> b
         return _cheap(node.base, depth + 1, bound) and isinstance(node.key, Literal)
     if isinstance(node, Call):
         func = node.func
-        plain = isinstance(func, Global) and func.name in ("isinstance", "len", "bool", "getattr", "hasattr", "callable", "input")
-        method = isinstance(func, Attr) and func.name in ("get", "lower", "upper", "strip", "split", "partition", "startswith") and _cheap(func.base, depth + 1, bound)
+        plain = isinstance(func, Global) and func.name in (
+            "isinstance",
+            "len",
+            "bool",
+            "getattr",
+            "hasattr",
+            "callable",
+            "input",
+        )
+        method = (
+            isinstance(func, Attr)
+            and func.name in ("get", "lower", "upper", "strip", "split", "partition", "startswith")
+            and _cheap(func.base, depth + 1, bound)
+        )
         return (plain or method) and all(_cheap(a, depth + 1, bound) for a in node.args)
     if isinstance(node, (SeqOf, Star)):
         return all(_cheap(c, depth + 1, bound) for c in children(node))
-    return isinstance(node, (Element, Binary)) and depth < 3 and all(_cheap(c, depth + 1, bound) for c in children(node))
+    return (
+        isinstance(node, (Element, Binary)) and depth < 3 and all(_cheap(c, depth + 1, bound) for c in children(node))
+    )
 
 
 def _keeps_input(node: Expr, depth: int = 0) -> bool:
@@ -960,7 +990,7 @@ def _at(node: ast.AST) -> At:
     return At(line, column, line, column)
 
 
-_HANDLERS = {
+_HANDLERS: dict[type[Expr], Callable[..., Value]] = {
     Literal: Evaluator._literal,
     Unknown: Evaluator._unknown,
     Param: Evaluator._param,

@@ -15,16 +15,14 @@ from promptlint.index import Function
 from promptlint.knowledge import SourceRow
 from promptlint.link import containers, strings
 from promptlint.link.values import (
-    CALL,
     IMPORT,
     Cell,
-    Choice,
     Const,
     Entry,
     External,
     FilePath,
-    Hole,
     History,
+    Hole,
     Instance,
     Item,
     Many,
@@ -61,7 +59,23 @@ PROMPT_SUFFIXES = frozenset((".md", ".txt", ".j2", ".jinja", ".jinja2", ".prompt
 
 _LIMIT = re.compile(r"\blimit\s+(\d+|\?|%s|:\w+|\{|\$\d)", re.IGNORECASE)
 _LIMIT_NAMES = frozenset(
-    "limit n k last last_n max_messages max_turns count num_messages window size top max_history history_limit message_limit".split()
+    [
+        "limit",
+        "n",
+        "k",
+        "last",
+        "last_n",
+        "max_messages",
+        "max_turns",
+        "count",
+        "num_messages",
+        "window",
+        "size",
+        "top",
+        "max_history",
+        "history_limit",
+        "message_limit",
+    ]
 )
 _MESSAGE_CLASSES = {
     "SystemMessage": "system",
@@ -75,9 +89,30 @@ _MESSAGE_CLASSES = {
     "ChatCompletionDeveloperMessageParam": "system",
     "ChatCompletionToolMessageParam": "tool",
 }
-_DICT_METHODS = frozenset("get set clear copy items keys pop popitem setdefault update values to_dict".split())
+_DICT_METHODS = frozenset(
+    ["get", "set", "clear", "copy", "items", "keys", "pop", "popitem", "setdefault", "update", "values", "to_dict"]
+)
 _PASS = frozenset(
-    "str.strip strip lstrip rstrip lower upper title capitalize casefold expandtabs removeprefix removesuffix swapcase center ljust rjust zfill translate".split()
+    [
+        "str.strip",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "lower",
+        "upper",
+        "title",
+        "capitalize",
+        "casefold",
+        "expandtabs",
+        "removeprefix",
+        "removesuffix",
+        "swapcase",
+        "center",
+        "ljust",
+        "rjust",
+        "zfill",
+        "translate",
+    ]
 )
 _CLOCK_METHODS: dict[str, float | None] = {
     "date": strings.DAY,
@@ -303,7 +338,9 @@ def _library_window(ev: Evaluator, name: str, args: _Args) -> Value:
     if value is None:
         return args.hole()
     limit = args.keywords.get(row.limit)
-    keeps = limit.value if isinstance(limit, Const) and isinstance(limit.value, int) and row.unit == "messages" else None
+    keeps = (
+        limit.value if isinstance(limit, Const) and isinstance(limit.value, int) and row.unit == "messages" else None
+    )
     sequence = containers.as_seq(ev, value, args.span)
     from promptlint.link.values import Edit
 
@@ -360,7 +397,9 @@ def unknown(ev: Evaluator, name: str, args: _Args) -> Value:
         replace(o, features=o.features | {"opaque-call"}) if "opaque-call" not in o.features else o
         for o in args.origins
     )
-    wraps = any(isinstance(o, External) and o.instance and ev.clients_of_type(o.name) for v in args.values for o in options(v))
+    wraps = any(
+        isinstance(o, External) and o.instance and ev.clients_of_type(o.name) for v in args.values for o in options(v)
+    )
     return args.hole(deps, window=_window(args), features=frozenset({"wrapped-client"}) if wraps else frozenset())
 
 
@@ -436,7 +475,9 @@ def _fields_of(ev: Evaluator, value: Instance, args: _Args) -> Value:
 
 def _text_method(ev: Evaluator, this: Text, name: str, args: _Args) -> Value:
     if name == "format":
-        return strings.format_method(ev, this, tuple(args.values), args.keywords, union(*(r.origins() for r in args.rest)), args.span, args.frame)
+        return strings.format_method(
+            ev, this, tuple(args.values), args.keywords, union(*(r.origins() for r in args.rest)), args.span, args.frame
+        )
     if name == "format_map":
         value = args.get(0)
         keywords = {k: e.value for k, e in value.entries.items()} if isinstance(value, Map) else {}
@@ -451,7 +492,13 @@ def _text_method(ev: Evaluator, this: Text, name: str, args: _Args) -> Value:
     if name in ("substitute", "safe_substitute", "render"):
         return strings.substitute(ev, this, args.keywords, args.origins, args.span)
     if name in _PASS:
-        changes: dict[str, Callable[[str], str]] = {"strip": str.strip, "lower": str.lower, "upper": str.upper, "rstrip": str.rstrip, "lstrip": str.lstrip}
+        changes: dict[str, Callable[[str], str]] = {
+            "strip": str.strip,
+            "lower": str.lower,
+            "upper": str.upper,
+            "rstrip": str.rstrip,
+            "lstrip": str.lstrip,
+        }
         return strings.mapped(this, changes.get(name, lambda s: s)) if not args.values else this
     if name in ("encode", "decode"):
         return this
@@ -463,7 +510,16 @@ def _text_method(ev: Evaluator, this: Text, name: str, args: _Args) -> Value:
             parts = known.split() if name == "split" else known.splitlines()
             if len(parts) <= 40:
                 return Seq("list", tuple(One(text(p, args.span), args.span) for p in parts), args.span)
-        return Seq("list", (Rest(Hole(f"part of {args.ev.snippet(args.frame, args.node.at, 30)}", args.span, this.origins()), args.span),), args.span)
+        return Seq(
+            "list",
+            (
+                Rest(
+                    Hole(f"part of {args.ev.snippet(args.frame, args.node.at, 30)}", args.span, this.origins()),
+                    args.span,
+                ),
+            ),
+            args.span,
+        )
     return args.hole(union(this.origins(), args.origins))
 
 
@@ -509,7 +565,9 @@ def _dict_method(ev: Evaluator, this: Map, name: str, args: _Args) -> Value:
             for k, e in this.entries.items()
         ]
         for rest in this.rest:
-            pair = Seq("tuple", (One(Hole("key", args.span, rest.origins()), args.span), One(rest, args.span)), args.span)
+            pair = Seq(
+                "tuple", (One(Hole("key", args.span, rest.origins()), args.span), One(rest, args.span)), args.span
+            )
             items.append(Many(pair, args.span, True))
         return Seq("iterator", tuple(items), args.span, this.order)
     if name == "values":
@@ -552,7 +610,9 @@ def _path_method(ev: Evaluator, this: FilePath, name: str, args: _Args) -> Value
     if name in ("glob", "rglob", "iterdir"):
         row = ev.knowledge.sources.get(f"pathlib.Path.{name}")
         if row is not None:
-            return source(ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50))
+            return source(
+                ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50)
+            )
     return args.hole((), persistent=True)
 
 
@@ -588,7 +648,9 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: _Args) -> Value:
     if name in _PASS or name in ("encode", "decode", "split", "splitlines", "get", "json", "copy"):
         return replace(this, name=shown, deps=union(this.deps, args.origins), window=_window(args) or this.window)
     if name in ("format", "render", "replace", "substitute", "safe_substitute", "format_map"):
-        return replace(this, name=shown, deps=union(this.deps, args.origins), persistent=this.persistent and not args.origins)
+        return replace(
+            this, name=shown, deps=union(this.deps, args.origins), persistent=this.persistent and not args.origins
+        )
     made = unknown(ev, name, args)
     window = made.window if isinstance(made, Hole) else None
     if window is None and name in ("limit", "fetchmany", "tail") and args.values:
@@ -605,8 +667,8 @@ def _clock_method(this: Hole, name: str, args: _Args) -> Value | None:
             return strings.coarsened(this, strings.strftime_grain(spec), step)
         return this
     if name == "isoformat":
-        spec = args.get(1, "timespec")
-        known = literal(spec) if spec is not None else None
+        precision = args.get(1, "timespec")
+        known = literal(precision) if precision is not None else None
         return strings.coarsened(this, _TIMESPECS.get(known or "auto", strings.MICROSECOND), step)
     if name == "replace":
         if args.values:
@@ -630,7 +692,9 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
     full = qualified or f"{this.name}.{name}"
     row = ev.knowledge.sources.get(full)
     if row is not None:
-        return source(ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50))
+        return source(
+            ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50)
+        )
     if this.name == "json.text" and name in ("encode", "decode", "strip"):
         return this
     if this.name == "pathlib.Path":
@@ -704,7 +768,9 @@ def _dict(ev: Evaluator, args: _Args) -> Value | None:
     for name, value in args.keywords.items():
         result = containers.set_key(result, text(name, args.span), value, args.span)
     rest = tuple(r for r in args.rest)
-    return replace(result, rest=(*result.rest, *rest), open=(*result.open, *(f"**{r.name}" for r in rest if isinstance(r, Hole))))
+    return replace(
+        result, rest=(*result.rest, *rest), open=(*result.open, *(f"**{r.name}" for r in rest if isinstance(r, Hole)))
+    )
 
 
 def _sorted(ev: Evaluator, args: _Args) -> Value | None:
@@ -833,7 +899,9 @@ def _partial(ev: Evaluator, args: _Args) -> Value | None:
     if isinstance(func, Routine):
         return replace(func, preset=((*func.preset[0], *args.values[1:]), (*func.preset[1], *args.keywords.items())))
     if isinstance(func, (External, Hole)):
-        return External("functools.partial", args.span, instance=True, arguments=tuple(args.values), keywords=args.keywords)
+        return External(
+            "functools.partial", args.span, instance=True, arguments=tuple(args.values), keywords=args.keywords
+        )
     return func
 
 
@@ -908,7 +976,9 @@ def _run(ev: Evaluator, args: _Args) -> Value | None:
 
 
 def _gather(ev: Evaluator, args: _Args) -> Value | None:
-    return Seq("list", tuple(One(v, args.span) for v in args.values) + tuple(Rest(r, args.span) for r in args.rest), args.span)
+    return Seq(
+        "list", tuple(One(v, args.span) for v in args.values) + tuple(Rest(r, args.span) for r in args.rest), args.span
+    )
 
 
 def _getattr(ev: Evaluator, args: _Args) -> Value | None:
@@ -928,7 +998,11 @@ def _next(ev: Evaluator, args: _Args) -> Value | None:
     from promptlint.link.loops import any_element
 
     sequence = containers.as_seq(ev, value, args.span)
-    found = any_element(ev, sequence, args.span, ev.snippet(args.frame, args.node.at)) if sequence.items else Const(None, args.span)
+    found = (
+        any_element(ev, sequence, args.span, ev.snippet(args.frame, args.node.at))
+        if sequence.items
+        else Const(None, args.span)
+    )
     fallback = args.get(1)
     first = sequence.items[0] if sequence.items else None
     if isinstance(first, One) and not first.optional:
@@ -954,10 +1028,24 @@ def _isinstance(ev: Evaluator, args: _Args) -> Value | None:
     value, kind = args.get(0), args.get(1)
     if value is None or kind is None:
         return None
-    names = {o.name for k in (kind.items if isinstance(kind, Seq) else (kind,)) for o in options(k.value if isinstance(k, Item) else k) if isinstance(o, External)}
+    names = {
+        o.name
+        for k in (kind.items if isinstance(kind, Seq) else (kind,))
+        for o in options(k.value if isinstance(k, Item) else k)
+        if isinstance(o, External)
+    }
     if isinstance(value, Text) and names:
-        return Const("builtins.str" in names, args.span) if value.pieces and not any(p.optional for p in value.pieces) else args.hole(())
-    if isinstance(value, Map) and value.base is None and value.type is None and names <= {"builtins.dict", "builtins.str", "builtins.list"}:
+        return (
+            Const("builtins.str" in names, args.span)
+            if value.pieces and not any(p.optional for p in value.pieces)
+            else args.hole(())
+        )
+    if (
+        isinstance(value, Map)
+        and value.base is None
+        and value.type is None
+        and names <= {"builtins.dict", "builtins.str", "builtins.list"}
+    ):
         return Const("builtins.dict" in names, args.span)
     if isinstance(value, Seq) and names <= {"builtins.dict", "builtins.str", "builtins.list", "builtins.tuple"}:
         return Const(f"builtins.{value.kind}" in names, args.span) if value.kind in ("list", "tuple") else args.hole(())
@@ -969,7 +1057,14 @@ def _getenv(ev: Evaluator, args: _Args) -> Value | None:
     shown = ev.snippet(args.frame, args.node.at)
     if fallback is not None and not (isinstance(fallback, Const) and fallback.value is None):
         return fallback
-    origin = Origin("environment", shown, args.span, IMPORT, frozenset({Axis.MACHINE, Axis.DEPLOYMENT}), because="knowledge/stdlib.toml: os.getenv")
+    origin = Origin(
+        "environment",
+        shown,
+        args.span,
+        IMPORT,
+        frozenset({Axis.MACHINE, Axis.DEPLOYMENT}),
+        because="knowledge/stdlib.toml: os.getenv",
+    )
     return Hole(shown, args.span, (origin,), persistent=True)
 
 
@@ -1001,7 +1096,9 @@ def _clock_format(index: int) -> Callable[[Evaluator, _Args], Value | None]:
         given = args.get(index)
         if given is None:
             row = ev.knowledge.sources.get("time.time") or ev.knowledge.sources["datetime.datetime.now"]
-            given = source(ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50))
+            given = source(
+                ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50)
+            )
         if spec is None:
             return given
         return strings.coarsened(given, strings.strftime_grain(spec))

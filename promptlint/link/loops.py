@@ -15,15 +15,15 @@ from promptlint.link.values import (
     Edit,
     Entry,
     External,
-    Hole,
     History,
+    Hole,
     Instance,
     Item,
-    Lazy,
     Lazy,
     Many,
     Map,
     One,
+    Origin,
     Origins,
     Piece,
     Rest,
@@ -33,13 +33,15 @@ from promptlint.link.values import (
     Type,
     Untouched,
     Value,
+    by_role,
     join,
     listed,
     options,
+    possible_texts,
+    stored,
     truth,
     union,
 )
-from promptlint.link.values import Origin, by_role, possible_texts, stored
 from promptlint.request import Axis
 from promptlint.span import Span
 
@@ -151,7 +153,9 @@ def _told(turn: Value, origin: Origin) -> Value:
     def inner(entry: Entry) -> Lazy:
         return Lazy(lambda: _by_turns(entry.value, origin))
 
-    return replace(turn, entries={k: replace(e, held=inner(e)) if k in _CONTENT else e for k, e in turn.entries.items()})
+    return replace(
+        turn, entries={k: replace(e, held=inner(e)) if k in _CONTENT else e for k, e in turn.entries.items()}
+    )
 
 
 def _by_turns(value: Value, origin: Origin) -> Value:
@@ -171,10 +175,19 @@ def made_here(value: Value, span: Span) -> Value:
         held = {k: replace(e, held=Lazy(lambda e=e: made_here(e.value, span))) for k, e in value.entries.items()}  # type: ignore[misc]
         return replace(value, entries=held)
     if isinstance(value, Text):
-        return Text(tuple(replace(p, span=span, deps=_from_turns(p.deps, span)) if _is_told(p.deps) else p for p in value.pieces))
-    if isinstance(value, Seq) and all(isinstance(i, (One, Many)) and isinstance(i.value, (Text, Hole)) for i in value.items):
+        return Text(
+            tuple(
+                replace(p, span=span, deps=_from_turns(p.deps, span)) if _is_told(p.deps) else p for p in value.pieces
+            )
+        )
+    if isinstance(value, Seq) and all(
+        isinstance(i, (One, Many)) and isinstance(i.value, (Text, Hole)) for i in value.items
+    ):
         told = [i for i in value.items if _is_told(i.value.origins())]
-        return replace(value, items=tuple(replace(i, held=made_here(i.value, span), span=span) if i in told else i for i in value.items))
+        return replace(
+            value,
+            items=tuple(replace(i, held=made_here(i.value, span), span=span) if i in told else i for i in value.items),
+        )
     if isinstance(value, Hole) and _is_told(value.deps):
         return replace(value, span=span, deps=_from_turns(value.deps, span))
     return value
@@ -481,9 +494,7 @@ def contains_base(item: Item, root: object) -> bool:
     return isinstance(item, Base) and item.root == root
 
 
-def grown(
-    ev: Evaluator, before: Value, value: Value, root: object, span: Span, level: int, history: bool
-) -> Value:
+def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, level: int, history: bool) -> Value:
     """``before``, and what repeating the step ``before -> value`` adds to it, removes from it or changes in it."""
     if isinstance(value, Choice) and any(isinstance(o, Seq) for o in value.options):
         value = containers.as_seq(ev, value, span)
@@ -491,8 +502,12 @@ def grown(
         # Known to be a list only by what is done to it.
         unknown = [i for i in value.items if isinstance(i, Rest) and isinstance(i.value, Hole) and i.value.base is root]
         if unknown:
-            marked = tuple(Base(i.value, i.span, root=root, edits=value.edits) if i in unknown else i for i in value.items)
-            return grown(ev, containers.as_seq(ev, before, span), replace(value, items=marked), root, span, level, history)
+            marked = tuple(
+                Base(i.value, i.span, root=root, edits=value.edits) if i in unknown else i for i in value.items
+            )
+            return grown(
+                ev, containers.as_seq(ev, before, span), replace(value, items=marked), root, span, level, history
+            )
     if isinstance(before, Seq) and isinstance(value, Seq):
         return _grown_list(before, value, root, span, level, history)
     if isinstance(before, Text) and isinstance(value, Text):
@@ -573,7 +588,11 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
         if not isinstance(merged, Seq):
             return before
         one = containers.retold(value) if history and not isinstance(root, Phi) else None
-        return replace(merged, edits=(*merged.edits, containers.replacement(one, one.guards))) if one is not None else merged
+        return (
+            replace(merged, edits=(*merged.edits, containers.replacement(one, one.guards)))
+            if one is not None
+            else merged
+        )
     base = items[where]
     assert isinstance(base, Base)
     front, back = items[:where], items[where + 1 :]
@@ -589,6 +608,11 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
     if not history:
         added = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in back)
         fresh = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in front)
-        return replace(before, items=(*fresh, *before.items, *added), order=union(before.order, value.order), edits=(*before.edits, *edits))
+        return replace(
+            before,
+            items=(*fresh, *before.items, *added),
+            order=union(before.order, value.order),
+            edits=(*before.edits, *edits),
+        )
     kept = History(Lazy(lambda: by_role(i.value for i in back)), span, root=root, edits=tuple(edits), level=level)
     return replace(before, items=(*before.items, kept), order=union(before.order, value.order))

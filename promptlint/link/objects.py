@@ -7,7 +7,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptlint.expression import After, Attr, Binary, Call, Definition, Either, Expr, Global, Guard, Import, Param, Phi, SeqOf, Star
+from promptlint.expression import (
+    After,
+    Attr,
+    Binary,
+    Call,
+    Definition,
+    Either,
+    Expr,
+    Guard,
+    Import,
+    Param,
+    Phi,
+    SeqOf,
+    Star,
+)
 from promptlint.expression import Item as ExprItem
 from promptlint.index import Class, Function, Module, dotted
 from promptlint.link import callers, containers, loops, switches
@@ -16,12 +30,11 @@ from promptlint.link.values import (
     CALL,
     IMPORT,
     SESSION,
-    Choice,
     Const,
     Entry,
     External,
-    Hole,
     History,
+    Hole,
     Instance,
     Item,
     Lazy,
@@ -55,22 +68,141 @@ MAX_JOINED_CALLERS = 6
 MAX_ALIASES = 6
 
 SETUP = frozenset(
-    "__init__ __post_init__ __new__ __enter__ __aenter__ setup start connect initialize initialise init configure reset "
-    "clear create load open build restore reload new_session start_session on_mount on_load setUp model_post_init "
-    "on_chat_start on_chat_resume on_settings_update".split()
+    [
+        "__init__",
+        "__post_init__",
+        "__new__",
+        "__enter__",
+        "__aenter__",
+        "setup",
+        "start",
+        "connect",
+        "initialize",
+        "initialise",
+        "init",
+        "configure",
+        "reset",
+        "clear",
+        "create",
+        "load",
+        "open",
+        "build",
+        "restore",
+        "reload",
+        "new_session",
+        "start_session",
+        "on_mount",
+        "on_load",
+        "setUp",
+        "model_post_init",
+        "on_chat_start",
+        "on_chat_resume",
+        "on_settings_update",
+    ]
 )
 """Methods, and decorators of functions, that begin a session or set it up rather than take a turn."""
 RECORDS = frozenset(
-    "pydantic.BaseModel pydantic.main.BaseModel pydantic_settings.BaseSettings sqlmodel.SQLModel typing.NamedTuple "
-    "msgspec.Struct NamedTuple BaseModel".split()
+    [
+        "pydantic.BaseModel",
+        "pydantic.main.BaseModel",
+        "pydantic_settings.BaseSettings",
+        "sqlmodel.SQLModel",
+        "typing.NamedTuple",
+        "msgspec.Struct",
+        "NamedTuple",
+        "BaseModel",
+    ]
 )
-DICTS = frozenset("typing.TypedDict typing_extensions.TypedDict TypedDict".split())
+DICTS = frozenset(["typing.TypedDict", "typing_extensions.TypedDict", "TypedDict"])
 COMMON = frozenset(
-    "get set add append extend insert pop remove clear update items keys values copy index count sort join split strip "
-    "format encode decode read write close open send run start stop execute fetch fetchall fetchone commit query filter "
-    "all first save delete create print info debug warning error exception put exists find search match group sub lower "
-    "upper replace render load loads dump dumps name id text content result done cancel wait submit map reduce next "
-    "invoke ainvoke stream astream process handle main init setup reset".split()
+    [
+        "get",
+        "set",
+        "add",
+        "append",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "clear",
+        "update",
+        "items",
+        "keys",
+        "values",
+        "copy",
+        "index",
+        "count",
+        "sort",
+        "join",
+        "split",
+        "strip",
+        "format",
+        "encode",
+        "decode",
+        "read",
+        "write",
+        "close",
+        "open",
+        "send",
+        "run",
+        "start",
+        "stop",
+        "execute",
+        "fetch",
+        "fetchall",
+        "fetchone",
+        "commit",
+        "query",
+        "filter",
+        "all",
+        "first",
+        "save",
+        "delete",
+        "create",
+        "print",
+        "info",
+        "debug",
+        "warning",
+        "error",
+        "exception",
+        "put",
+        "exists",
+        "find",
+        "search",
+        "match",
+        "group",
+        "sub",
+        "lower",
+        "upper",
+        "replace",
+        "render",
+        "load",
+        "loads",
+        "dump",
+        "dumps",
+        "name",
+        "id",
+        "text",
+        "content",
+        "result",
+        "done",
+        "cancel",
+        "wait",
+        "submit",
+        "map",
+        "reduce",
+        "next",
+        "invoke",
+        "ainvoke",
+        "stream",
+        "astream",
+        "process",
+        "handle",
+        "main",
+        "init",
+        "setup",
+        "reset",
+    ]
 )
 """Method names that say nothing about the class: a receiver of unknown type is not resolved by them."""
 
@@ -188,7 +320,11 @@ def _of_types(ev: Evaluator, node: Expr, module: Module, span: Span, depth: int)
         case Either(options=alternatives):
             for alternative in alternatives:
                 yield from _of_types(ev, alternative, module, span, depth + 1)
-        case ExprItem(base=Import(dotted=outer), key=key) if outer.rpartition(".")[2] in ("Union", "Optional", "Annotated"):
+        case ExprItem(base=Import(dotted=outer), key=key) if outer.rpartition(".")[2] in (
+            "Union",
+            "Optional",
+            "Annotated",
+        ):
             for member in key.items if isinstance(key, SeqOf) else (key,):
                 yield from _of_types(ev, member, module, span, depth + 1)
         case Import(dotted=dotted_name):
@@ -360,7 +496,11 @@ def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
         for name, (owner, default) in fields.items():
             if name not in overrides and default is not None:
                 overrides[name] = field_default(ev, owner, default, level)
-        return replace(instance, overrides={k: v for k, v in overrides.items() if not _written_later(ev, cls, k)}, init=_kept(ev, cls, overrides, level))
+        return replace(
+            instance,
+            overrides={k: v for k, v in overrides.items() if not _written_later(ev, cls, k)},
+            init=_kept(ev, cls, overrides, level),
+        )
     return instance
 
 
@@ -464,7 +604,13 @@ def _is_given(ev: Evaluator, cls: Class, name: str, span: Span) -> bool:
 def _method(ev: Evaluator, base: Instance, method: Function, span: Span) -> Value:
     names = method.decorator_names
     if names & {"property", "cached_property", "computed_field"}:
-        level = SESSION if "cached_property" in names and base.level >= SESSION else CALL if base.level >= SESSION else base.level
+        level = (
+            SESSION
+            if "cached_property" in names and base.level >= SESSION
+            else CALL
+            if base.level >= SESSION
+            else base.level
+        )
         frame = ev.new_frame(method, level, this=base, depth=len(ev.running))
         if ev.running.count(method) >= 2:
             return Hole(method.name, span)
@@ -498,7 +644,9 @@ def _switched(
     ev: Evaluator, name: str, before: Value, after: Value, function: Function, expr: Expr, where: Expr | None
 ) -> Value:
     """The state after a step, which depends on whether the step was taken where it may be taken between two turns."""
-    if writer_level(ev, function) != CALL or (isinstance(after, Seq) and any(isinstance(i, History) for i in after.items)):
+    if writer_level(ev, function) != CALL or (
+        isinstance(after, Seq) and any(isinstance(i, History) for i in after.items)
+    ):
         return after
     own = function.parameters[0].name if where is None else None
     for write in ev.summary(function).writes:
@@ -671,11 +819,17 @@ def writer_level(ev: Evaluator, function: Function) -> int:
         return known
     ev.writer_levels[function] = CALL
     level = CALL
-    if function.name in SETUP or SETUP & function.decorator_names or function.name.startswith(("load_", "init_", "_init", "setup_", "_setup", "reset_", "clear_", "_load")):
+    if (
+        function.name in SETUP
+        or SETUP & function.decorator_names
+        or function.name.startswith(("load_", "init_", "_init", "setup_", "_setup", "reset_", "clear_", "_load"))
+    ):
         level = SESSION
     else:
         found = [f for f, _ in ev.program.calls_named(function.name) if f is not function]
-        if found and all(f.owner is not None and f.owner is function.owner and writer_level(ev, f) == SESSION for f in found):
+        if found and all(
+            f.owner is not None and f.owner is function.owner and writer_level(ev, f) == SESSION for f in found
+        ):
             level = SESSION
     ev.writer_levels[function] = level
     return level
@@ -754,10 +908,16 @@ def session_value(ev: Evaluator, store: str, name: str, frame: Frame, span: Span
         for function, expr in _session_writers(ev, store, name, frame.module):
             target = ev.new_frame(function, CALL, this=ev.generic(function).this, depth=len(ev.running))
             value = ev.eval(expr, target)
-            lists = [o for o in options(value) if isinstance(o, Seq) and any(loops.contains_base(i, root) for i in o.items)]
+            lists = [
+                o for o in options(value) if isinstance(o, Seq) and any(loops.contains_base(i, root) for i in o.items)
+            ]
             if lists and writer_level(ev, function) < CALL:
                 continue  # what is done to the turns so far where a session is set up begins another conversation
-            grows = loops.grown(ev, grows, join(lists), root, function.module.span(expr.at), CALL, history=True) if lists else grows
+            grows = (
+                loops.grown(ev, grows, join(lists), root, function.module.span(expr.at), CALL, history=True)
+                if lists
+                else grows
+            )
             stored += [o for o in options(value) if o not in lists and not (isinstance(o, Seq) and not o.items)]
     finally:
         del ev.session_overrides[key]
@@ -898,7 +1058,8 @@ def _keeps_to_itself(ev: Evaluator, function: Function) -> bool:
         return isinstance(node, Param) and node.name == this
 
     return not any(
-        (isinstance(c.func, Attr) and is_this(c.func.base)) or any(is_this(a) for a in (*c.args, *(v for _, v in c.keywords)))
+        (isinstance(c.func, Attr) and is_this(c.func.base))
+        or any(is_this(a) for a in (*c.args, *(v for _, v in c.keywords)))
         for c in ev.summary(function).calls
     )
 

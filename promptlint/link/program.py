@@ -204,7 +204,11 @@ class Program:
         """The classes that have every method of a protocol."""
         wanted = [name for name in cls.methods if not name.startswith("__")]
         self.bases(cls)
-        if not wanted or not self._foreign_bases[cls] or not any(b.endswith("Protocol") for b in self._foreign_bases[cls]):
+        if (
+            not wanted
+            or not self._foreign_bases[cls]
+            or not any(b.endswith("Protocol") for b in self._foreign_bases[cls])
+        ):
             return
         for module in self.mentioning(max(wanted, key=len)):
             for other in module.classes.values():

@@ -20,7 +20,14 @@ STRUCTURAL = SinkRow(
     provider="unknown",
     types=(),
     call="",
-    parts={"model": "model", "messages": "messages", "system": "system", "system_prompt": "system", "tools": "tools", "instructions": "system"},
+    parts={
+        "model": "model",
+        "messages": "messages",
+        "system": "system",
+        "system_prompt": "system",
+        "tools": "tools",
+        "instructions": "system",
+    },
     nested={},
     positional=(),
     requires=(),
@@ -105,7 +112,12 @@ def row_for_reference(knowledge: Knowledge, node: Expr) -> SinkRow | None:
     made = not isinstance(root, (Global, Free, Import))
     for row in knowledge.sinks_by_suffix.get(names[0], ()):
         wanted = row.call.split(".")[::-1]
-        if row.distinctive and len(wanted) > 1 and names[: len(wanted)] == wanted and (len(names) > len(wanted) or made):
+        if (
+            row.distinctive
+            and len(wanted) > 1
+            and names[: len(wanted)] == wanted
+            and (len(names) > len(wanted) or made)
+        ):
             return row
     return None
 
@@ -122,7 +134,12 @@ def row_for_shape(knowledge: Knowledge, node: Call) -> SinkRow | None:
         wanted = row.call.split(".")[::-1]
         if names[: len(wanted)] != wanted:
             continue
-        if not row.requires or None in given or given & set(row.requires) or (len(node.args) and row.positional and set(row.positional[: len(node.args)]) & set(row.requires)):
+        if (
+            not row.requires
+            or None in given
+            or given & set(row.requires)
+            or (len(node.args) and row.positional and set(row.positional[: len(node.args)]) & set(row.requires))
+        ):
             return row
     return None
 
@@ -212,11 +229,15 @@ def why_none(ev: Evaluator, function: Function, call: Call) -> str:
     for option in options(ev.resolve(call.func, ev.generic(function))):
         if isinstance(option, Routine):
             place = f"{option.function.module.path}:{getattr(option.function.node, 'lineno', 1)}"
-            return f"{shown} is the project's own {option.function.qualname}() ({place}): look at the requests made there"
+            return (
+                f"{shown} is the project's own {option.function.qualname}() ({place}): look at the requests made there"
+            )
         if isinstance(option, (Type, Instance)):
             return f"{shown} is {option.cls.qualname} of this project, which sends nothing by itself"
         if isinstance(option, External) and not option.name.startswith("."):
-            return f"{shown} is {option.name}, which no row of what promptlint knows names as a call that sends a request"
+            return (
+                f"{shown} is {option.name}, which no row of what promptlint knows names as a call that sends a request"
+            )
     if names[0] in ev.knowledge.sink_suffixes:
         wanted = sorted({part for row in ev.knowledge.sinks_by_suffix.get(names[0], ()) for part in row.requires})
         needed = f", and none of its arguments tells ({', '.join(wanted)})" if wanted else ""
@@ -253,7 +274,11 @@ def _structural(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     """A call that leaves the project with messages and what goes with them."""
     value = ev.resolve(call.func, ev.generic(function))
     for option in options(value):
-        if isinstance(option, External) and not option.name.startswith("builtins.") and "count_tokens" not in option.name:
+        if (
+            isinstance(option, External)
+            and not option.name.startswith("builtins.")
+            and "count_tokens" not in option.name
+        ):
             return Sink(function, call, STRUCTURAL)
     return None
 

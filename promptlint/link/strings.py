@@ -16,8 +16,8 @@ from promptlint.link.values import (
     Hole,
     Instance,
     Item,
-    Map,
     Many,
+    Map,
     One,
     Origin,
     Origins,
@@ -90,7 +90,15 @@ def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
         return (Piece(span, str(value.value)),)
     if isinstance(value, Hole):
         return (
-            Piece(span, None, value.deps, value.name, persistent=value.persistent, base=value.base, features=value.features),
+            Piece(
+                span,
+                None,
+                value.deps,
+                value.name,
+                persistent=value.persistent,
+                base=value.base,
+                features=value.features,
+            ),
         )
     if isinstance(value, Choice):
         merged = join(Text(pieces(ev, o, span)) for o in value.options)
@@ -142,7 +150,9 @@ def formatted(ev: Evaluator, value: Value, spec: Value | None, conversion: str, 
                 return text(format(value.value, spec.literal), span)
             except (TypeError, ValueError):
                 pass
-    if isinstance(value, Text) and any(p.text is None or any(o.kind == "unordered" for o in p.deps) for p in value.pieces):
+    if isinstance(value, Text) and any(
+        p.text is None or any(o.kind == "unordered" for o in p.deps) for p in value.pieces
+    ):
         return value  # what varies in it has become text before
     return Text(tuple(replace(p, span=span) if p.text is None or p.deps else p for p in pieces(ev, value, span)))
 
@@ -312,7 +322,14 @@ def mapped(template: Text, how: Callable[[str], str]) -> Text:
 
 def truncated(value: Text, length: int) -> Value:
     """``str(clock)[:length]``: an ISO time cut short keeps only its coarser part."""
-    grain = next((g for limit, g in ((4, YEAR), (7, MONTH), (10, DAY), (13, HOUR), (16, MINUTE), (19, SECOND)) if length <= limit), None)
+    grain = next(
+        (
+            g
+            for limit, g in ((4, YEAR), (7, MONTH), (10, DAY), (13, HOUR), (16, MINUTE), (19, SECOND))
+            if length <= limit
+        ),
+        None,
+    )
     if grain is None or len(value.pieces) != 1:
         return value
     return coarsened(value, grain)

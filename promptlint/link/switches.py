@@ -78,7 +78,11 @@ def _listed(ev: Evaluator, module: Module) -> frozenset[str]:
     """The functions that a module lists under the names of commands: ``{"/plan": plan, ...}``."""
     known = ev.command_tables.get(module)
     if known is None:
-        tables = (n for n in ast.walk(module.tree) if isinstance(n, ast.Dict)) if b'"/' in module.source.data or b"'/" in module.source.data else ()
+        tables = (
+            (n for n in ast.walk(module.tree) if isinstance(n, ast.Dict))
+            if b'"/' in module.source.data or b"'/" in module.source.data
+            else ()
+        )
         names = {
             name
             for table in tables
@@ -101,10 +105,12 @@ def on_command(ev: Evaluator, function: Function, kept: frozenset[str] = frozens
         ev.on_command[key] = False
         known = ev.on_command[key] = not starts_anew(ev, function, kept) and (
             _handles(ev, function)
-            or hops < _MAX_HOPS
-            and any(
-                any(map(asks_for_command, c.call.guards)) or on_command(ev, c.function, kept, hops + 1)
-                for c in callers.of(ev, function)
+            or (
+                hops < _MAX_HOPS
+                and any(
+                    any(map(asks_for_command, c.call.guards)) or on_command(ev, c.function, kept, hops + 1)
+                    for c in callers.of(ev, function)
+                )
             )
         )
     return known
@@ -113,7 +119,9 @@ def on_command(ev: Evaluator, function: Function, kept: frozenset[str] = frozens
 def only_on_command(ev: Evaluator, function: Function) -> bool:
     """Whether nothing but commands, and calls under some other test, lead to ``function``."""
     found = callers.of(ev, function)
-    return on_command(ev, function) and all(any(g.sense for g in c.call.guards) or on_command(ev, c.function) for c in found)
+    return on_command(ev, function) and all(
+        any(g.sense for g in c.call.guards) or on_command(ev, c.function) for c in found
+    )
 
 
 def starts_anew(ev: Evaluator, function: Function, kept: frozenset[str]) -> bool:
@@ -122,7 +130,9 @@ def starts_anew(ev: Evaluator, function: Function, kept: frozenset[str]) -> bool
     for call in summary.calls:
         if isinstance(call.func, Attr):
             on = getattr(call.func.base, "name", None)
-            if (call.func.name == "clear" and on in kept) or (call.func.name != "clear" and _ANEW.fullmatch(call.func.name)):
+            if (call.func.name == "clear" and on in kept) or (
+                call.func.name != "clear" and _ANEW.fullmatch(call.func.name)
+            ):
                 return True
     return any(write.name in kept and isinstance(write.value, SeqOf) for write in summary.writes)
 
@@ -161,7 +171,15 @@ def switched(ev: Evaluator, name: str, function: Function, write: Write, before:
     span = function.module.span(write.at)
     ev.switches[span] = (function, write)
     axes = frozenset({Axis.TURN, Axis.CALL})
-    origin = Origin("conditional", f"{name}, which is switched in between,", span, CALL, axes, features=frozenset({SWITCHED}), guard="command")
+    origin = Origin(
+        "conditional",
+        f"{name}, which is switched in between,",
+        span,
+        CALL,
+        axes,
+        features=frozenset({SWITCHED}),
+        guard="command",
+    )
     return _marked(before, after, origin, name, span)
 
 
@@ -191,12 +209,16 @@ def _marked(before: Value, after: Value, origin: Origin, name: str, span: Span) 
         holes = {(p.span, p.name) for p in before.pieces} if isinstance(before, Text) else set()
         return Text(
             tuple(
-                p.with_deps(union(p.deps, (origin,))) if p.optional and p.text not in old and (p.span, p.name) not in holes else p
+                p.with_deps(union(p.deps, (origin,)))
+                if p.optional and p.text not in old and (p.span, p.name) not in holes
+                else p
                 for p in after.pieces
             )
         )
     if isinstance(after, Seq):
-        return replace(after, items=tuple(i if isinstance(i, One) and not i.optional else _with(i, origin) for i in after.items))
+        return replace(
+            after, items=tuple(i if isinstance(i, One) and not i.optional else _with(i, origin) for i in after.items)
+        )
     if isinstance(after, Hole):
         return replace(after, deps=union(after.deps, (origin,)))
     if isinstance(after, Choice) and all(isinstance(o, (Const, Hole)) for o in options(after)):

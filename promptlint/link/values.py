@@ -24,7 +24,7 @@ MAX_PARTS = 400
 """Pieces of a text and elements of a sequence that are told apart."""
 P = TypeVar("P", "Piece", "Item")
 V = TypeVar("V", bound="Value")
-I = TypeVar("I", bound="Item")
+AnyItem = TypeVar("AnyItem", bound="Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,15 @@ class Piece:
 
     def with_deps(self, deps: Origins) -> Piece:
         return Piece(
-            self.span, self.text, deps, self.name, self.optional, self.repeats, self.persistent, self.base, self.features
+            self.span,
+            self.text,
+            deps,
+            self.name,
+            self.optional,
+            self.repeats,
+            self.persistent,
+            self.base,
+            self.features,
         )
 
     def maybe(self) -> Piece:
@@ -249,7 +257,7 @@ class Text(Value):
 class Lazy:
     """A value that is made when it is first looked at: the inside of containers is often never needed."""
 
-    __slots__ = ("_make", "_made")
+    __slots__ = ("_made", "_make")
 
     def __init__(self, make: Callable[[], Value]) -> None:
         self._make: Callable[[], Value] | None = make
@@ -301,7 +309,7 @@ class Item:
     def value(self) -> Value:
         return self.held.get() if isinstance(self.held, Lazy) else self.held
 
-    def maybe(self: I) -> I:
+    def maybe(self: AnyItem) -> AnyItem:
         """The same part, or nothing."""
         return self if self.optional else replace(self, optional=True)
 
@@ -605,16 +613,21 @@ def _same(a: Piece | Item, b: Piece | Item) -> bool:
 
 def _splice(a: tuple[P, ...], b: tuple[P, ...]) -> tuple[P, ...]:
     """Both runs in one: what they share stays certain, what differs becomes optional."""
-    head = 0
+    head: int = 0
     while head < min(len(a), len(b)) and _same(a[head], b[head]):
         head += 1
-    tail = 0
+    tail: int = 0
     while tail < min(len(a), len(b)) - head and _same(a[-1 - tail], b[-1 - tail]):
         tail += 1
-    middle = [x.maybe() for x in (*a[head : len(a) - tail], *b[head : len(b) - tail])]
-    first = [_either(x, y) for x, y in zip(a[:head], b[:head], strict=True)]
-    last = [_either(x, y) for x, y in zip(a[len(a) - tail :], b[len(b) - tail :], strict=True)] if tail else []
-    return (*first, *middle, *last)
+    between: tuple[P, ...] = (*a[head : len(a) - tail], *b[head : len(b) - tail])
+    middle = tuple(_maybe(x) for x in between)
+    first = tuple(_either(x, y) for x, y in zip(a[:head], b[:head], strict=True))
+    last = tuple(_either(x, y) for x, y in zip(a[len(a) - tail :], b[len(b) - tail :], strict=True))
+    return first + middle + last
+
+
+def _maybe(part: P) -> P:
+    return part.maybe()
 
 
 def _either(a: P, b: P) -> P:
@@ -656,7 +669,9 @@ def _join(a: Value, b: Value) -> Value:
     if isinstance(a, Seq) and isinstance(b, Seq):
         if a.kind == b.kind == "tuple" and len(a.items) == len(b.items) and a.known and b.known:
             return replace(a, items=tuple(map(_one_of, a.items, b.items)), order=union(a.order, b.order))
-        return replace(a, items=_splice(a.items, b.items), order=union(a.order, b.order), edits=_edits(a.edits, b.edits))
+        return replace(
+            a, items=_splice(a.items, b.items), order=union(a.order, b.order), edits=_edits(a.edits, b.edits)
+        )
     if isinstance(a, Map) and isinstance(b, Map) and not _two_requests(a, b):
         return _join_maps(a, b)
     if isinstance(a, Const) and isinstance(b, Const) and a.value == b.value and type(a.value) is type(b.value):
@@ -673,12 +688,21 @@ def _join(a: Value, b: Value) -> Value:
 
 def _cut_along(value: Seq, step: Step) -> Seq:
     """A list one hop further on the way of what was cut from it."""
-    edits = tuple(replace(e, steps=(*e.steps, step)) if e.kind == "window" and len(e.steps) < MAX_STEPS else e for e in value.edits)
+    edits = tuple(
+        replace(e, steps=(*e.steps, step)) if e.kind == "window" and len(e.steps) < MAX_STEPS else e
+        for e in value.edits
+    )
     items = tuple(
-        replace(i, of=i.of.along(step)) if isinstance(i, Many) and isinstance(i.of, Hole) and i.of.window is not None else i
+        replace(i, of=i.of.along(step))
+        if isinstance(i, Many) and isinstance(i.of, Hole) and i.of.window is not None
+        else i
         for i in value.items
     )
-    return replace(value, edits=edits, items=items) if value.edits or any(a is not b for a, b in zip(items, value.items, strict=True)) else value
+    return (
+        replace(value, edits=edits, items=items)
+        if value.edits or any(a is not b for a, b in zip(items, value.items, strict=True))
+        else value
+    )
 
 
 _KEPT_KINDS = frozenset(("input", "user", "state", "reply", "history", "loop"))
@@ -752,7 +776,9 @@ def _join_maps(a: Map, b: Map) -> Map:
             assert only is not None
             entries[key] = only if only.optional else Entry(only.held, only.span, True, only.guards)
     rest = (*a.rest, *(r for r in b.rest if not any(r is o for o in a.rest)))
-    return Map(entries, a.span, rest, union(a.order, b.order), a.base or b.base, tuple(dict.fromkeys((*a.open, *b.open))))
+    return Map(
+        entries, a.span, rest, union(a.order, b.order), a.base or b.base, tuple(dict.fromkeys((*a.open, *b.open)))
+    )
 
 
 def optional(value: Value) -> Value:

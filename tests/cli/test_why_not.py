@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Run
 
-ONCE = '''\
+ONCE = """\
 from datetime import datetime
 from anthropic import Anthropic
 import stripe
@@ -33,9 +33,9 @@ def lost(client, order):
 
 client = Anthropic()
 print(client.messages.create(model="claude-sonnet-4-5", max_tokens=9, system=f"{datetime.now()} {RULES}", messages=[]))
-'''
+"""
 
-LOOP = '''\
+LOOP = """\
 from datetime import datetime
 from anthropic import Anthropic
 
@@ -47,7 +47,7 @@ for item in open("items.txt"):
         system=f"It is {datetime.now()}. Answer briefly.",
         messages=[{"role": "user", "content": item}],
     )
-'''
+"""
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from promptlint import cli, engine, project
 
-GOOD = '''\
+GOOD = """\
 from datetime import datetime
 from anthropic import Anthropic
 
@@ -26,7 +26,7 @@ while True:
         model="claude-sonnet-4-5", max_tokens=99, system=f"{datetime.now()} {RULES}", messages=history
     )
     history.append({"role": "assistant", "content": reply.content})
-'''
+"""
 """A program with a finding, which stands beside the bad file in each test."""
 
 ASK = "import anthropic\nclient = anthropic.Anthropic()\n"
