@@ -323,7 +323,8 @@ def _gates(request: Request, settings: Settings) -> Iterator[str]:
     for index, segment in enumerate(request.segments):
         for cause in segment.causes:
             if cause.origin not in reported:
-                yield f"{cause.what} ({cause.origin}) is no finding: {levels.why_silent(request, index, cause, settings.gap)}"
+                why = levels.why_silent(request, index, cause, settings.gap)
+                yield f"{cause.what} ({cause.origin}) is no finding: {why}"
 
 
 def _markdown(text: str) -> str:

@@ -29,7 +29,7 @@ Progress = Callable[[str, int, int], None]
 
 RECURSION_LIMIT = 12_000
 GARBAGE = (200_000, 50, 50)
-"""Rare collections: syntax trees and values live to the end of the run, and walking them again and again costs half of it."""
+"""Rare collections: trees and values live to the end of the run, and walking them again and again costs half of it."""
 
 
 class NoInput(Exception):
@@ -173,7 +173,7 @@ def _requests(
                 for sink in sinks.in_function(ev, function):
                     requests.extend(_of_sink(ev, sink, settings, withheld))
             except RecursionError:
-                place = module.span(At(getattr(function.node, "lineno", 1), 0, getattr(function.node, "lineno", 1), 0))
+                place = module.span(At.start(function.node))
                 withheld.append(Withheld(place, f"{function.name}() is too deeply nested to analyse"))
     return requests, withheld
 

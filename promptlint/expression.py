@@ -19,6 +19,12 @@ class At(NamedTuple):
     end_lineno: int
     end_col_offset: int
 
+    @classmethod
+    def start(cls, node: ast.AST) -> At:
+        """Where a definition starts, without its extent; a module starts in its first line."""
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        return cls(line, column, line, column)
+
 
 NOWHERE = At(0, 0, 0, 0)
 
@@ -103,7 +109,7 @@ class Slice(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    """A test under which a piece of code runs; ``sense`` is false in the else branch. ``error`` marks an except clause."""
+    """A test under which code runs; ``sense`` is false in the else branch. ``error`` marks an except clause."""
 
     test: Expr | None
     sense: bool = True
@@ -234,7 +240,7 @@ class AfterLoop(Expr):
 
 @dataclass(frozen=True, slots=True)
 class LoopEnd:
-    """A ``break`` (``leaves``) or ``continue``: its guards in the body, and whether a ``try`` block makes it uncertain."""
+    """A ``break`` (``leaves``) or ``continue``: its guards, and whether a ``try`` block makes it uncertain."""
 
     guards: tuple[Guard, ...]
     leaves: bool
@@ -272,7 +278,7 @@ class Mutate(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class After(Expr):
-    """What ``before`` became when it was handed to ``call``: as argument ``argument``, or as the path below its receiver."""
+    """What ``before`` became when handed to ``call``: as argument ``argument``, or as the path below its receiver."""
 
     call: Call
     argument: int | str

@@ -32,7 +32,7 @@ class Confidence(IntEnum):
 
 
 class Scope(StrEnum):
-    """The reuse that is lost: the next turn, other conversations, other processes, or the request itself (API error)."""
+    """The reuse that is lost: the next turn, other conversations, other processes, or the request (API error)."""
 
     TURN = "turn"
     CONVERSATION = "conversation"
@@ -88,7 +88,7 @@ class Finding:
     kind: str = ""
     fingerprint: str = ""
     suppressed: str | None = None
-    """The reason given in the comment that suppresses this finding ("" when none was given); ``None`` = not suppressed."""
+    """The reason in the comment that suppresses this finding ("" without one); ``None`` = not suppressed."""
 
     def stamped(self, rule: str, code: str, kind: str) -> Finding:
         """The same finding, signed by the rule that made it (``kind`` is kept when the rule chose one itself)."""

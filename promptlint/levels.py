@@ -360,7 +360,8 @@ def why_silent(request: Request, index: int, cause: Cause, gap: float) -> str:
             continue
         lost = _lost(request, index, scope, since, cause.kind == "unordered")
         if _gated(request, index, scope, lost, _loudness(cause, scope, request.segments[index].region, gap)) is None:
-            return f"behind it {_SHARERS[scope]} could reuse {in_words(lost)}, and caching starts at {request.facts.minimum:,}"
+            least = f"{request.facts.minimum:,}"
+            return f"behind it {_SHARERS[scope]} could reuse {in_words(lost)}, and caching starts at {least}"
         return "it is reported together with an earlier cause"
     return reason
 
@@ -442,8 +443,9 @@ def _gated(request: Request, index: int, scope: Scope, lost: Interval, severity:
 def _lost(request: Request, index: int, scope: Scope, since: Moment, order: bool) -> Interval:
     """Tokens that could be reused in this scope if the segment at ``index`` did not vary.
 
-    Behind it that is all text that does not vary itself; when ``order`` is what varies, text without an order counts. With explicit breakpoints it is what they cover, which begins
-    right behind the last breakpoint ahead of the segment: without one there, the text before it is lost too.
+    Behind it that is all text that does not vary itself; when ``order`` is what varies, text without an order counts.
+    With explicit breakpoints it is what they cover, which begins right behind the last breakpoint ahead of the segment:
+    without one there, the text before it is lost too.
     """
     start, end = index + 1, len(request.segments) - 1
     if request.facts.trigger == "explicit" and request.breakpoints:

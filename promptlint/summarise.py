@@ -633,7 +633,7 @@ class _Summariser:
             seen += 1
             if isinstance(root, Element):
                 inside, root = True, root.of
-            elif isinstance(root, (Item, Attr)) or isinstance(root, (Mutate,)):
+            elif isinstance(root, (Item, Attr, Mutate)):
                 root = root.base
             elif isinstance(root, (Phi, After)):
                 root = root.before

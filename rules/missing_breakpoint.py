@@ -79,6 +79,7 @@ def check(request: Request) -> Iterator[Finding]:
         return
     known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low >= 100 else ""
     what = f"the growing history{known}" if turns else f"the same {in_words(prefix)}"
+    verb = "are" if known or not turns else "is"
     if "converse" in request.api:
         advice = 'add {"cachePoint": {"type": "default"}} behind the last block that later requests repeat'
     elif turns:
@@ -86,7 +87,7 @@ def check(request: Request) -> Iterator[Finding]:
     else:
         advice = 'set "cache_control": {"type": "ephemeral"} on the last constant block'
     yield Finding(
-        message=f"no cache breakpoint: {what} {'are' if known or not turns else 'is'} paid for in full with every request",
+        message=f"no cache breakpoint: {what} {verb} paid for in full with every request",
         primary=request.site.span,
         severity=Severity.INFO if assumed(request) or (not turns and enough == "maybe") else Severity.WARNING,
         confidence=certainty(request),

@@ -1,4 +1,4 @@
-"""Building the request of one sink in one calling context: parts, segments in wire order, breakpoints, mutators, reuse."""
+"""The request of one sink in one calling context: parts, segments in wire order, breakpoints, mutators, reuse."""
 
 from __future__ import annotations
 
@@ -403,7 +403,7 @@ class _Builder:
         return found
 
     def _least(self, facts: providers.Facts) -> providers.Facts:
-        """With clients of several providers to choose from and no model named, the smallest minimum that one may have."""
+        """With clients of several providers and no model named, the smallest minimum that one may have."""
         models = [
             o for v, _, _ in self.parts.values.get("model", ()) for o in options(v) if not isinstance(o, External)
         ]
@@ -420,7 +420,7 @@ class _Builder:
         provider = self._provider(model)
         facts = self._least(providers.facts(provider, model))
         messages = self._messages()
-        texts = [t for t in self.parts.values.get("prompt", ())]
+        texts = list(self.parts.values.get("prompt", ()))
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
         self.turn_level = self._turn_level(messages)
         self.kept_since = self._kept_since()
@@ -443,7 +443,6 @@ class _Builder:
             value, span, _ = cached[0]
             parameters["cached_content"] = Parameter("cached_content", span, literal(value))
         reuse = self._reuse(messages)
-        features = set(self.chain.features)
         confidence = Confidence.HIGH if self.sink.row.confidence == "high" else Confidence.MEDIUM
         if self.sink.row.id == "structural":
             confidence = Confidence.MEDIUM
@@ -933,7 +932,7 @@ class _Builder:
         return min(known) if known and len(known) == len(levels) else None
 
     def _grows_at(self, kept: History) -> int:
-        """The level at which a history grows: where the way to the sink first runs, or calls, a function that adds to it."""
+        """The level at which a history grows: where the way to the sink first runs a function that adds to it."""
         if kept.level != CALL:
             return kept.level
         writers = [f for f in objects.writers(self.ev, kept.root) if objects.writer_level(self.ev, f) == CALL]
@@ -998,7 +997,7 @@ class _Builder:
                 self.replayed[0].span,
                 frozenset({"history-by-name"}),
             )
-        for sequence, span in messages:
+        for sequence, _ in messages:
             edits = [e for e in sequence.edits if e.kind in ("window", "rewrite", "prepend")]
             if edits and any(isinstance(i, (Rest, Many)) for i in sequence.items):
                 return True, "the list of messages is kept and changed", edits[0].span, frozenset()
@@ -1052,6 +1051,9 @@ class _Builder:
             if row.repeats:
                 return Reuse(False, "entry", f"this is a {row.evidence}", place)
             return Reuse(False, None, "")
+        if chain.kind == "assumed" and chains.is_offered(self.ev, chain.root):
+            why, offered = "the package offers this to its users", frozenset({"library-entry"})
+            return Reuse(False, "entry", why, self.root_span, offered)
         if chain.kind == "assumed":
             return Reuse(
                 False,
@@ -1271,7 +1273,7 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], frame: Frame) -> tuple[st
                     None,
                 )
                 # A share of the context is no number of messages.
-                if limit is None or (isinstance(limit, float) and 0 < limit <= 1):
+                if limit is None or (isinstance(limit, float) and 0 <= limit <= 1):
                     return "threshold", None
                 return "threshold", limit * LARGE_MESSAGES / LARGE_TOKENS if _tokens(left) or _tokens(right) else float(
                     limit
@@ -1410,7 +1412,7 @@ def _decides(origin: Origin) -> bool:
 
 
 def _insertion(piece: Piece, content: Span, causes: tuple[Cause, ...]) -> Span:
-    """Where a piece becomes prompt text: in the text itself, or where a vague value enters the message from elsewhere."""
+    """Where a piece becomes prompt text: in the text, or where a vague value enters the message from elsewhere."""
     if piece.span.line <= 0:
         return content
     vague = bool(causes) and all(c.kind in ("state", "user") for c in causes)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Call, LoopState
+from promptlint.expression import At, Call, Import, LoopState
 from promptlint.index import Function
 from promptlint.knowledge import EntryRow
 from promptlint.link import callers
-from promptlint.link.values import CALL, Instance, Routine, options
+from promptlint.link.values import CALL, Instance, Routine, Type, options
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Chain:
     steps: tuple[Step, ...]
     entry: tuple[EntryRow, Span] | None
     kind: str
-    """"entry", "called" (a root that something registers or a script), "script" or "assumed" (nothing calls the root)."""
+    """"entry", "script" or "assumed" (nothing calls the root)."""
     features: frozenset[str] = frozenset()
 
     @property
@@ -126,7 +126,7 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
         steps.append(Step(ev.span(frame, call), f"{frame.function.name}() calls {routine.function.name}()"))
         frame = target
     entry = next(
-        ((e, f.module.span(_place(f))) for f in (fr.function for fr in frames) if (e := entry_of(ev, f))), None
+        ((e, f.module.span(At.start(f.node))) for f in (fr.function for fr in frames) if (e := entry_of(ev, f))), None
     )
     return Chain(tuple(frames), sink.call, tuple(loops), tuple(steps), entry, _kind(root, entry), frozenset(features))
 
@@ -169,12 +169,6 @@ def _kind(root: Function, entry: tuple[EntryRow, Span] | None) -> str:
     return "assumed"
 
 
-def _place(function: Function):  # type: ignore[no-untyped-def]
-    from promptlint.link.evaluate import _at
-
-    return _at(function.node)
-
-
 def entry_of(ev: Evaluator, function: Function) -> EntryRow | None:
     """The row that makes a function an entry: a decorator, its class, its name, or a call that registers it."""
     if function in ev.entries:
@@ -214,6 +208,23 @@ def _find_entry(ev: Evaluator, function: Function) -> EntryRow | None:
                 return row
         return None
     return _registered(ev, function)
+
+
+def is_offered(ev: Evaluator, function: Function) -> bool:
+    """Whether a package passes a function, or the class of a public method, on to its users at its top level."""
+    owner = function.owner
+    if function.name.startswith("_") or isinstance(function.node, ast.Module):
+        return False
+    name, module = (owner.name if owner is not None else function.name), function.module
+    package = ev.program.find_module(module.name.partition(".")[0], module)
+    bound = ev.summary(package.body).names.get(name) if package is not None and package.is_package else None
+    if not isinstance(bound, Import) or package is module:
+        return False
+    value = ev.imported(bound.dotted, module, module.span(At.start(function.node)))
+    return any(
+        (isinstance(o, Type) and o.cls is owner) or (isinstance(o, Routine) and o.function is function)
+        for o in options(value)
+    )
 
 
 def _registered(ev: Evaluator, function: Function) -> EntryRow | None:

@@ -191,7 +191,7 @@ def _conditions(test: Value) -> Origins:
 
 
 def tested(value: Value) -> Origins:
-    """What a test of a value depends on: of a list that keeps the turns, on how many there are and not on what they say."""
+    """What a test of a value depends on: with kept turns, on how many there are and not on what they say."""
     kept = [i for o in options(value) if isinstance(o, Seq) for i in o.items if isinstance(i, History)]
     if not kept:
         return value.origins()

@@ -92,7 +92,7 @@ MAX_WORK = 60_000
 MAX_TOTAL = 80_000
 """The same, together with what was evaluated to answer the questions below."""
 MAX_PROJECT = 1_000_000
-"""Nodes evaluated for all sinks before each further one gets only ``LATE_TOTAL``: time grows with the code, not faster."""
+"""Nodes evaluated for all sinks before each further one gets only ``LATE_TOTAL``: time grows no faster than code."""
 LATE_TOTAL = 6_000
 MAX_RESOLVING = 1_500
 """Nodes evaluated to find out what one call calls."""
@@ -216,7 +216,7 @@ class Evaluator:
         if frame is None:
             this = None
             if owner is not None and function.is_method:
-                this = Instance(owner, owner.module.span(_at(owner.node)), None, SESSION, exact=False)
+                this = Instance(owner, owner.module.span(At.start(owner.node)), None, SESSION, exact=False)
             parent = None
             if function.parent is not None and not isinstance(function.parent.node, ast.Module):
                 parent = self.generic(function.parent)
@@ -411,7 +411,9 @@ class Evaluator:
             if function.owner is not None:
                 if "classmethod" in function.decorator_names:
                     return Type(function.owner)
-                return Instance(function.owner, function.module.span(_at(function.node)), None, SESSION, exact=False)
+                return Instance(
+                    function.owner, function.module.span(At.start(function.node)), None, SESSION, exact=False
+                )
         value = objects.unbound_parameter(self, frame, name)
         frame.arguments[name] = value
         return value
@@ -922,7 +924,7 @@ def _decide(op: str, values: list[Value]) -> bool | None:
 
 
 def _cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) -> bool:
-    """Whether a value is found without looking into calls; ``bound`` are the loops of which one element is looked at."""
+    """Whether a value is found without looking into calls; of the loops ``bound`` one element is looked at."""
     if depth > 8:
         return False
     if isinstance(node, Element) and node.loop in bound:
@@ -961,7 +963,7 @@ def _cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) -> b
 
 def _keeps_input(node: Expr, depth: int = 0) -> bool:
     """Whether a returned list is, or is made of, what the function was given."""
-    if depth > 8:
+    if depth > 24:
         return False
     if isinstance(node, Param):
         return True
@@ -982,12 +984,6 @@ def _plain(value: Value) -> object | None:
     if isinstance(value, Text) and value.literal is not None:
         return ("text", value.literal)
     return None
-
-
-def _at(node: ast.AST) -> At:
-    line = getattr(node, "lineno", 1)
-    column = getattr(node, "col_offset", 0)
-    return At(line, column, line, column)
 
 
 _HANDLERS: dict[type[Expr], Callable[..., Value]] = {

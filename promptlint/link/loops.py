@@ -1,4 +1,4 @@
-"""Loops: what a variable holds at their head and behind them, known elements one by one and unknown ones as a template."""
+"""Loops: what a variable holds at their head and behind them; known elements one by one, unknown as a template."""
 
 from __future__ import annotations
 
@@ -329,7 +329,7 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
 
 
 def handed_only(ev: Evaluator, node: Phi) -> bool:
-    """Whether the loop does nothing with a variable but hand it to calls, so that it names the same object throughout."""
+    """Whether the loop only hands a variable to calls, so that it names the same object throughout."""
     known = ev.handed_only.get(id(node))
     if known is None:
         ev.handed_only[id(node)] = True
@@ -465,7 +465,7 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
 
 
 def as_list(ev: Evaluator, before: Value, span: Span) -> Value:
-    """A value that may be a list is looked at as one, so that what is appended to it can be told from what was there."""
+    """A value that may be a list is looked at as one: what is appended can be told from what was there."""
     if isinstance(before, Choice) and any(isinstance(o, Seq) for o in before.options):
         return containers.as_seq(ev, before, span)
     return before
@@ -482,7 +482,14 @@ def base_marker(before: Value, root: object) -> Value:
         entries = {k: replace(e, held=_cell_marker(e, Cell(root, k))) for k, e in before.entries.items()}
         inside = tuple(base_marker(r, Cell(root, None)) if isinstance(r, (Seq, Map)) else r for r in before.rest)
         return replace(before, entries=entries, rest=inside, base=root)
+    if isinstance(before, Instance) and before.overrides:
+        fields = {k: base_marker(v, Cell(root, k)) if _may_grow(v) else v for k, v in before.overrides.items()}
+        return replace(before, overrides=fields)
     return Hole("", span, base=root)
+
+
+def _may_grow(field: Value) -> bool:
+    return isinstance(field, (Seq, Map, Choice)) or (isinstance(field, Hole) and field.base is None)
 
 
 def _cell_marker(entry: Entry, root: Cell) -> Untouched:
@@ -531,6 +538,14 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
                 made = grown(ev, known.value, entry.value, Cell(root, name), span, level, history)
                 entries[name] = Entry(made, entry.span, known.optional)
         return replace(before, entries=entries, rest=_grown_cells(ev, before, value, root, span, level, history))
+    if isinstance(before, Instance) and isinstance(value, Instance) and value.cls is before.cls and before.overrides:
+        # Made anew from the old one: its fields grow as if it were changed.
+        fields = {
+            k: grown(ev, v, value.overrides[k], Cell(root, k), span, level, history)
+            for k, v in before.overrides.items()
+            if k in value.overrides
+        }
+        return replace(before, overrides={**before.overrides, **fields})
     unchanged = [o for o in options(value) if isinstance(o, Hole) and o.base is root]
     if unchanged:
         return join((before, *(o for o in options(value) if o not in unchanged)))

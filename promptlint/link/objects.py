@@ -1,4 +1,4 @@
-"""Objects of the project: construction, attributes with everything that writes them, arguments, and calls that change them."""
+"""Objects of the project: construction, attributes and what writes them, arguments, and calls that change them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.expression import (
     After,
+    At,
     Attr,
     Binary,
     Call,
@@ -220,14 +221,14 @@ def receiver(ev: Evaluator, frame: Frame) -> Value | None:
 
 def declaration(function: Function) -> Span:
     """Where a function starts, which stands for its parameters."""
-    return function.module.span(_at(function.node))
+    return function.module.span(At.start(function.node))
 
 
 def unbound_parameter(ev: Evaluator, frame: Frame, name: str) -> Value:
     """A parameter of an activation that no known call made: by annotation, callers, default, or open."""
     function = frame.function
     parameter = function.parameter(name)
-    span = function.module.span(_at(function.node))
+    span = function.module.span(At.start(function.node))
     if parameter is None:
         return Hole(name, span)
     if parameter.kind == "args":
@@ -533,7 +534,7 @@ def field_default(ev: Evaluator, owner: Class, default: ast.expr, level: int) ->
         if name in ("Field", "field", "Column", "mapped_column", "ib", "attrib"):
             if default.args and not (isinstance(default.args[0], ast.Constant) and default.args[0].value is ...):
                 return ev.ast_value(default.args[0], owner.module)
-            return Hole(name or "field", owner.module.span(_at(default)))
+            return Hole(name or "field", owner.module.span(At.start(default)))
     return ev.ast_value(default, owner.module)
 
 
@@ -1102,9 +1103,3 @@ def fits(function: Function, node: Call) -> bool:
     if "args" not in kinds and len(given) > positional:
         return False
     return "kwargs" in kinds or all(k is None or k in names for k, _ in node.keywords)
-
-
-def _at(node: ast.AST):  # type: ignore[no-untyped-def]
-    from promptlint.link.evaluate import _at as place
-
-    return place(node)

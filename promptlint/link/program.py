@@ -188,7 +188,7 @@ class Program:
         return tuple(order)
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
-        """All classes of the project that derive from ``cls``, found by its name, or fulfil it when it is a protocol."""
+        """All classes that derive from ``cls``, found by its name, or fulfil it when it is a protocol."""
         if cls not in self._subclasses:
             self._subclasses[cls] = ()
             fulfilling = list(self._fulfilling(cls))

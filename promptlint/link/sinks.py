@@ -145,7 +145,7 @@ def row_for_shape(knowledge: Knowledge, node: Call) -> SinkRow | None:
 
 
 def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
-    """The sinks among the calls of one function; the same call once more after an error is a repetition, not another one."""
+    """The sinks among the calls of one function; the same call once more after an error is no other one."""
     summary = ev.summary(function)
     frame = ev.generic(function)
     sent: set[tuple[str, ...]] = set()
@@ -242,7 +242,10 @@ def why_none(ev: Evaluator, function: Function, call: Call) -> str:
         wanted = sorted({part for row in ev.knowledge.sinks_by_suffix.get(names[0], ()) for part in row.requires})
         needed = f", and none of its arguments tells ({', '.join(wanted)})" if wanted else ""
         return f"the receiver of {shown} is not known{needed}"
-    return f"no known call that sends a request ends in {names[0]}, and it does not pass messages= together with model=, system= or tools="
+    return (
+        f"no known call that sends a request ends in {names[0]}, and it does not pass messages= together with model=, "
+        "system= or tools="
+    )
 
 
 def _uses_callables(knowledge: Knowledge, module: Module) -> bool:

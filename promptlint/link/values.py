@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Frame
 
 IMPORT, SESSION, CALL = -2, -1, 0
-"""Evaluation levels: once per process, once per object, once per call of the entry; n > 0 counts enclosing send loops."""
+"""Evaluation levels: once per process, per object, per call of the entry; n > 0 counts enclosing send loops."""
 
 MAX_STEPS = 24
 MAX_ORIGINS = 24
@@ -29,7 +29,7 @@ AnyItem = TypeVar("AnyItem", bound="Item")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A source that a value depends on; becomes a ``Cause`` when the request is built. ``level`` says how often it runs."""
+    """A source that a value depends on; becomes a ``Cause`` in the request. ``level`` says how often it runs."""
 
     kind: str
     what: str
@@ -500,7 +500,7 @@ class FilePath(Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Routine(Value):
-    """A function of the project, bound to ``this`` when taken from an instance; ``preset`` holds a partial's arguments."""
+    """A function of the project, bound to ``this`` when taken from an instance; ``preset``: a partial's arguments."""
 
     function: Function
     frame: Frame | None
@@ -619,8 +619,7 @@ def _splice(a: tuple[P, ...], b: tuple[P, ...]) -> tuple[P, ...]:
     tail: int = 0
     while tail < min(len(a), len(b)) - head and _same(a[-1 - tail], b[-1 - tail]):
         tail += 1
-    between: tuple[P, ...] = (*a[head : len(a) - tail], *b[head : len(b) - tail])
-    middle = tuple(_maybe(x) for x in between)
+    middle = tuple(_maybe(x) for part in (a[head : len(a) - tail], b[head : len(b) - tail]) for x in part)
     first = tuple(_either(x, y) for x, y in zip(a[:head], b[:head], strict=True))
     last = tuple(_either(x, y) for x, y in zip(a[len(a) - tail :], b[len(b) - tail :], strict=True))
     return first + middle + last
