@@ -92,9 +92,10 @@ def check(siblings: Siblings) -> Iterator[Finding]:
 
 
 def _odd_place(main: Request, side: Request) -> Span | None:
-    """Where the way to the side call leaves the way to the other one; ``None`` for two implementations of one call."""
+    """The last call that only the way to the side call takes; ``None`` for two implementations of one call."""
     shared = {step.span for step in main.path} | {main.site.span}
-    own = [step.span for step in side.path if step.span not in shared]
-    if len(own) < len(side.path) and not own:
-        return side.site.span if main.site.span.path == side.site.span.path else None
-    return None if main.site.span in (step.span for step in side.path) else next(iter(own), side.site.span)
+    calls = [step.span for step in side.path if step.message.endswith("()")]
+    own = [span for span in calls if span not in shared]
+    if main.site.span in calls or (calls and not own and main.site.span.path != side.site.span.path):
+        return None
+    return own[-1] if own else side.site.span

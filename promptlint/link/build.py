@@ -1415,7 +1415,8 @@ def _insertion(piece: Piece, content: Span, causes: tuple[Cause, ...]) -> Span:
     """Where a piece becomes prompt text: in the text, or where a vague value enters the message from elsewhere."""
     if piece.span.line <= 0:
         return content
-    vague = bool(causes) and all(c.kind in ("state", "user") for c in causes)
+    telling = [c for c in causes if c.moment >= Moment.CALL and c.axes & {Axis.CALL, Axis.TURN}] or causes
+    vague = bool(telling) and all(c.kind in ("state", "user") for c in telling)
     elsewhere = piece.span.path != content.path or abs(piece.span.line - content.line) > NEAR
     return content if vague and elsewhere and content.line > 0 else piece.span
 
