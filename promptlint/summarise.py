@@ -508,8 +508,12 @@ class _Summariser:
         self.loops = self.loops[:-1]
         end = _merge_ends(ends)
         for path, phi in phis.items():
-            step = end.get(path, phi)
-            if step is not phi:
+            step = end.get(path)
+            if step is None:
+                root = path.split(".")[0]
+                made = "." in path and root in end and end[root] is not phis.get(root, end[root])
+                step = _older(path, end[root].at, (end,)) if made else phi  # of the object that took the place of the old
+            if step is not None and step is not phi:
                 loop.before[path] = phi.before
                 loop.steps[path] = step
         after: Env = {}

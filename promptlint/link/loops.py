@@ -507,7 +507,7 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
         value = containers.as_seq(ev, value, span)
     if isinstance(value, Seq) and isinstance(before, (Hole, Const, Choice)):
         # Known to be a list only by what is done to it.
-        unknown = [i for i in value.items if isinstance(i, Rest) and isinstance(i.value, Hole) and i.value.base is root]
+        unknown = [i for i in value.items if isinstance(i, Rest) and isinstance(i.value, Hole) and i.value.base == root]
         if unknown:
             marked = tuple(
                 Base(i.value, i.span, root=root, edits=value.edits) if i in unknown else i for i in value.items
@@ -546,7 +546,7 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
             if k in value.overrides
         }
         return replace(before, overrides={**before.overrides, **fields})
-    unchanged = [o for o in options(value) if isinstance(o, Hole) and o.base is root]
+    unchanged = [o for o in options(value) if isinstance(o, Hole) and o.base == root]
     if unchanged:
         return join((before, *(o for o in options(value) if o not in unchanged)))
     if isinstance(before, Const) and isinstance(before.value, (int, float)) and _depends_on_base(value):
