@@ -193,6 +193,7 @@ def _conditions(test: Value) -> Origins:
 def tested(value: Value) -> Origins:
     """What a test of a value depends on: with kept turns, on how many there are and not on what they say."""
     kept = [i for o in options(value) if isinstance(o, Seq) for i in o.items if isinstance(i, History)]
+    kept = [i for i in kept if any(isinstance(o, Map) and "role" in o.entries for o in options(i.value))]
     if not kept:
         return value.origins()
     axes = frozenset({Axis.CALL, Axis.TURN})
@@ -563,7 +564,7 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         return base
     if not isinstance(base, (Seq, Hole)):
         return Hole(ev.snippet(frame, node.at), span, base.origins())
-    of_a_message = isinstance(base, Hole) and _OF_A_MESSAGE.search(base.name)
+    of_a_message = isinstance(base, Hole) and (_OF_A_MESSAGE.search(base.name) or _is_content(node.base))
     if isinstance(base, Hole) and node.step is None and (of_a_message or not _is_tail(ev, node, lower, frame)):
         return replace(base, name=ev.snippet(frame, node.at), cut=True)
     sequence = replace(as_seq(ev, base, span), copied="shallow")
@@ -582,6 +583,11 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     if node.lower is None and node.upper is not None:
         return replace(sequence, items=tuple(replace(i, optional=True) for i in items))
     return sequence
+
+
+def _is_content(node: Expr) -> bool:
+    """``message["content"]``: the text or the blocks of one message, and no list of messages."""
+    return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value in ("content", "text")
 
 
 def _is_tail(ev: Evaluator, node: Slice, lower: int | None, frame: Frame) -> bool:

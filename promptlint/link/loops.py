@@ -143,8 +143,6 @@ def _taken(item: Item, span: Span) -> Value:
 
 def _told(turn: Value, origin: Origin) -> Value:
     """A kept turn whose text depends on ``origin``, unless it may be the system text."""
-    if isinstance(turn, Text):
-        return _by_turns(turn, origin)
     role = turn.entries.get("role") if isinstance(turn, Map) else None
     roles = possible_texts(role.value) if role is not None else None
     if not isinstance(turn, Map) or roles is None or roles & {"system", "developer"}:
