@@ -512,7 +512,8 @@ class _Summariser:
             if step is None:
                 root = path.split(".")[0]
                 made = "." in path and root in end and end[root] is not phis.get(root, end[root])
-                step = _older(path, end[root].at, (end,)) if made else phi  # of the object that took the place of the old
+                # When the object itself was replaced: the path below the one that took its place.
+                step = _older(path, end[root].at, (end,)) if made else phi
             if step is not None and step is not phi:
                 loop.before[path] = phi.before
                 loop.steps[path] = step

@@ -243,6 +243,10 @@ class _Builder:
             for option in options(value):
                 if isinstance(option, External):
                     self._client(option, span)
+                unknown = isinstance(option, External) and option.instance and not self._client_rows(option.name)
+                if unknown or isinstance(option, Instance) or (isinstance(option, Map) and option.type is not None):
+                    # A model object of a class that is not known, which may set breakpoints by itself.
+                    self.parts.open.append("the model object")
         if part == "cache":
             self.breakpoints.append(Breakpoint(span, 0, _ttl(value), optional=optional, automatic=True))
             return
@@ -754,7 +758,7 @@ class _Builder:
                 self._blocks(option, span, Region.LAST_MESSAGE, "user", optional)
 
     def _emit_messages(self, messages: list[tuple[Seq, Span]]) -> None:
-        for sequence, span in messages:
+        for sequence, _ in messages:
             stored = {e.span for i in sequence.items for e in _edits_of(i)}
             self.edits.extend(
                 (e, len(self.segments)) for e in sequence.edits if e.kind != "decorate" or e.span not in stored

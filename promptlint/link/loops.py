@@ -481,7 +481,11 @@ def base_marker(before: Value, root: object) -> Value:
         inside = tuple(base_marker(r, Cell(root, None)) if isinstance(r, (Seq, Map)) else r for r in before.rest)
         return replace(before, entries=entries, rest=inside, base=root)
     if isinstance(before, Instance) and before.overrides:
-        fields = {k: base_marker(v, Cell(root, k)) if _may_grow(v) else v for k, v in before.overrides.items()}
+        fields = {
+            k: base_marker(v, Cell(root, k)) if _may_grow(v) else v
+            for k in before.overrides
+            if (v := before.given(k)) is not None
+        }
         return replace(before, overrides=fields)
     return Hole("", span, base=root)
 
@@ -539,9 +543,9 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
     if isinstance(before, Instance) and isinstance(value, Instance) and value.cls is before.cls and before.overrides:
         # Made anew from the old one: its fields grow as if it were changed.
         fields = {
-            k: grown(ev, v, value.overrides[k], Cell(root, k), span, level, history)
-            for k, v in before.overrides.items()
-            if k in value.overrides
+            k: grown(ev, v, new, Cell(root, k), span, level, history)
+            for k in before.overrides
+            if (v := before.given(k)) is not None and (new := value.given(k)) is not None
         }
         return replace(before, overrides={**before.overrides, **fields})
     unchanged = [o for o in options(value) if isinstance(o, Hole) and o.base == root]
