@@ -567,7 +567,8 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     of_a_message = isinstance(base, Hole) and (_OF_A_MESSAGE.search(base.name) or _is_content(node.base))
     if isinstance(base, Hole) and node.step is None and (of_a_message or not _is_tail(ev, node, lower, frame)):
         return replace(base, name=ev.snippet(frame, node.at), cut=True)
-    if isinstance(base, Seq) and _is_content(node.base) and node.step is None and not base.known:
+    certain = isinstance(base, Seq) and base.known and (node.lower is None) == (lower is None)
+    if isinstance(base, Seq) and _is_content(node.base) and node.step is None and not certain:
         return replace(base, items=tuple(i.maybe() for i in base.items))
     sequence = replace(as_seq(ev, base, span), copied="shallow")
     items = sequence.items

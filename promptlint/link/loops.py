@@ -481,7 +481,7 @@ def base_marker(before: Value, root: object) -> Value:
         inside = tuple(base_marker(r, Cell(root, None)) if isinstance(r, (Seq, Map)) else r for r in before.rest)
         return replace(before, entries=entries, rest=inside, base=root)
     if isinstance(before, Instance) and before.overrides:
-        fields = {
+        fields: dict[str, Value | Lazy] = {
             k: base_marker(v, Cell(root, k)) if _may_grow(v) else v
             for k in before.overrides
             if (v := before.given(k)) is not None
