@@ -18,6 +18,7 @@ from promptlint.index import terminal
 from promptlint.link import build, chains, sinks
 from promptlint.link.evaluate import Evaluator
 from promptlint.link.program import Program
+from promptlint.link.prose import merged
 from promptlint.link.strings import pieces
 from promptlint.project import NoPython, Options, Project, discover
 from promptlint.report import Problem, Report, Withheld
@@ -128,7 +129,7 @@ def _reveal(ev: Evaluator, function: object, call: Call) -> str:
     assert isinstance(function, Function)
     frame = ev.generic(function)
     shown: list[str] = []
-    for piece in build._merged(pieces(ev, ev.eval(call.args[0], frame), ev.span(frame, call))):
+    for piece in merged(pieces(ev, ev.eval(call.args[0], frame), ev.span(frame, call))):
         word = (
             '"' + piece.text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
             if piece.text is not None

@@ -63,14 +63,14 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
         names = {function.owner.name, "__init__"} | {c.name for c in ev.program.subclasses(function.owner)}
     found: list[Caller] = []
     for name in sorted(names):
-        for caller, call in ev.program.calls_named(name):
+        for caller, call in ev.program.calls_named(name, function.module):
             if len(found) >= MAX_CALLERS:
                 return found
             match = _match(ev, function, caller, call)
             if match is not None:
                 found.append(match)
     if function.name not in ("__init__", "<lambda>"):
-        for caller, call in ev.program.handed_over(function.name):
+        for caller, call in ev.program.handed_over(function.name, function.module):
             if len(found) >= MAX_CALLERS:
                 return found
             match = _by_reference(ev, function, caller, call)

@@ -231,7 +231,7 @@ def _registered(ev: Evaluator, function: Function) -> EntryRow | None:
     if function.name in ("<lambda>", "__init__"):
         return None
     rows = [r for r in ev.knowledge.entries if r.how == "register"]
-    for _, call in ev.program.handed_over(function.name):
+    for _, call in ev.program.handed_over(function.name, function.module):
         from promptlint.link.sinks import chain
 
         names = chain(call.func)

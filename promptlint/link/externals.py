@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from promptlint.expression import Attr, Call, Expr, Star
 from promptlint.index import Function
 from promptlint.knowledge import SourceRow
-from promptlint.link import containers, strings
+from promptlint.link import containers, jinja, strings
 from promptlint.link.values import (
     IMPORT,
     Cell,
@@ -92,6 +92,8 @@ _MESSAGE_CLASSES = {
 _DICT_METHODS = frozenset(
     ["get", "set", "clear", "copy", "items", "keys", "pop", "popitem", "setdefault", "update", "values", "to_dict"]
 )
+_JINJA_ENVIRONMENT, _JINJA_TEMPLATE = "jinja2.Environment", "jinja2.Template"
+_JINJA_MARKS = ("variable_start_string", "variable_end_string")
 _PASS = frozenset(
     [
         "str.strip",
@@ -708,6 +710,10 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
         if path is not None:
             return _file_text(ev, path.path, args)
         return Hole(ev.snippet(args.frame, args.node.at), args.span, this.origins(), persistent=True)
+    if this.name == _JINJA_ENVIRONMENT and name in ("from_string", "get_template"):
+        return _jinja_template(ev, this, name, args)
+    if this.name == _JINJA_TEMPLATE and name in ("render", "render_async"):
+        return _rendered(ev, this, args)
     if this.name == "string.Template" and name in ("substitute", "safe_substitute") and this.arguments:
         template = only(this.arguments[0], Text)
         if template is not None:
@@ -740,6 +746,8 @@ def _apply(ev: Evaluator, args: _Args, index: int) -> Value:
 
 def _str(ev: Evaluator, args: _Args) -> Value | None:
     value = args.get(0)
+    if isinstance(value, FilePath):
+        return value
     return Text(strings.pieces(ev, value, args.span)) if value is not None else text("", args.span)
 
 
@@ -892,6 +900,62 @@ def _dedent(ev: Evaluator, args: _Args) -> Value | None:
 
 def _template(ev: Evaluator, args: _Args) -> Value | None:
     return External("string.Template", args.span, instance=True, arguments=tuple(args.values))
+
+
+def _made(name: str) -> _Function:
+    """An object that stands for itself, whatever it is made from."""
+
+    def apply(ev: Evaluator, args: _Args) -> Value | None:
+        return External(name, args.span, True, tuple(args.values), args.keywords, level=args.level)
+
+    return apply
+
+
+def _jinja_template(ev: Evaluator, environment: External, name: str, args: _Args) -> Value:
+    """A template of an environment: from text, or from a file that the loader finds."""
+    value = args.get(0, "source" if name == "from_string" else "name") or args.hole()
+    loader = environment.keywords.get("loader")
+    file = literal(value)
+    if name == "get_template":
+        folder = _folder(ev, loader, args) if isinstance(loader, External) else None
+        value = _file_text(ev, folder / file, args) if folder is not None and file else args.hole((), persistent=True)
+    return External(_JINJA_TEMPLATE, args.span, True, (value,), environment.keywords, level=args.level)
+
+
+def _folder(ev: Evaluator, loader: External, args: _Args) -> Path | None:
+    """Where a loader looks first, when that is known."""
+    where = [*loader.arguments, *loader.keywords.values()]
+    if loader.name.endswith("PackageLoader"):
+        where = where[1:] or [text("templates", args.span)]
+    first = next((o for v in where[:1] for o in options(v)), None)
+    if isinstance(first, Seq) and first.items:
+        first = first.items[0].value
+    if isinstance(first, FilePath):
+        return first.path
+    known = literal(first) if first is not None else None
+    return Path(known) if known is not None else None
+
+
+def _rendered(ev: Evaluator, template: External, args: _Args) -> Value:
+    """``template.render(...)``."""
+    source = only(template.arguments[0], Text) if template.arguments else None
+    if source is None:
+        made = template.arguments[0].origins() if template.arguments else ()
+        return args.hole(union(made, args.origins))
+    names = dict(args.keywords)
+    rest = list(args.rest)
+    for given in args.values:
+        for option in options(given):
+            if isinstance(option, Map):
+                names |= {k: e.value for k, e in option.entries.items()}
+                rest += option.rest
+            else:
+                rest.append(option)
+    begin, end = (literal(template.keywords[k]) if k in template.keywords else None for k in _JINJA_MARKS)
+    marks = jinja.Marks(begin or "{{", end or "}}")
+    unknown_names = union(*(r.origins() for r in rest))
+    frame, at = args.frame, args.node.at
+    return jinja.render(ev, source, names, unknown_names, args.span, frame.module, at, args.level, marks)
 
 
 def _partial(ev: Evaluator, args: _Args) -> Value | None:
@@ -1146,6 +1210,20 @@ _FUNCTIONS: dict[str, _Function] = {
     "textwrap.dedent": _dedent,
     "inspect.cleandoc": _dedent,
     "string.Template": _template,
+    **{
+        f"jinja2.{path}": _made(f"jinja2.{path.rpartition('.')[2]}")
+        for path in (
+            "Template", "environment.Template", "FileSystemLoader", "loaders.FileSystemLoader", "PackageLoader",
+            "loaders.PackageLoader",
+        )
+    },
+    **{
+        f"jinja2.{path}": _made(_JINJA_ENVIRONMENT)
+        for path in (
+            "Environment", "environment.Environment", "sandbox.SandboxedEnvironment",
+            "sandbox.ImmutableSandboxedEnvironment", "nativetypes.NativeEnvironment",
+        )
+    },
     "functools.partial": _partial,
     "itertools.chain": _chain,
     "builtins.dict.fromkeys": _fromkeys,

@@ -827,7 +827,7 @@ def writer_level(ev: Evaluator, function: Function) -> int:
     ):
         level = SESSION
     else:
-        found = [f for f, _ in ev.program.calls_named(function.name) if f is not function]
+        found = [f for f, _ in ev.program.calls_named(function.name, function.module) if f is not function]
         if found and all(
             f.owner is not None and f.owner is function.owner and writer_level(ev, f) == SESSION for f in found
         ):

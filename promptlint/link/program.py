@@ -14,6 +14,8 @@ from promptlint.source import Broken, Unreadable
 from promptlint.span import Span
 from promptlint.summarise import summarise
 
+MANY_FILES = 2_000
+"""In larger trees, a package that does not name another one makes no use of it."""
 MAX_FAMILY = 8
 """Methods of one name that a receiver of unknown class may mean."""
 MAX_FULFILLING = 4
@@ -37,7 +39,8 @@ class Program:
         self._foreign_bases: dict[Class, tuple[str, ...]] = {}
         self._subclasses: dict[Class, tuple[Class, ...]] = {}
         self._methods: dict[str, tuple[Function, ...]] = {}
-        self._calls: dict[str, tuple[tuple[Function, Call], ...]] = {}
+        self._calls: dict[tuple[str, frozenset[str]], tuple[tuple[Function, Call], ...]] = {}
+        self._packages: dict[str, frozenset[str]] = {}
         self._storing: dict[str, tuple[int, tuple[Function, ...]]] = {}
         self._imports: dict[tuple[SourceRef, str], tuple[SourceRef, str] | None] = {}
 
@@ -69,13 +72,24 @@ class Program:
         """What has been parsed so far, in the order of the project's files."""
         return (m for ref in self.project.files if (m := self._modules.get(ref)) is not None)
 
-    def mentioning(self, name: str) -> Iterator[Module]:
-        """Parsed files in which an identifier occurs (tests left out)."""
+    def mentioning(self, name: str, near: Module | None = None) -> Iterator[Module]:
+        """Parsed files in which an identifier occurs (tests left out).
+
+        In a tree of thousands of files, only those of the package of ``near`` and of packages that name it.
+        """
+        related = self._users(near) if near is not None and len(self.project.files) > MANY_FILES else None
         for ref in self.project.mentions(name):
-            if not ref.is_test:
+            if not ref.is_test and (related is None or ref.module.partition(".")[0] in related):
                 module = self.parse(ref)
                 if module is not None:
                     yield module
+
+    def _users(self, near: Module) -> frozenset[str]:
+        package = near.name.partition(".")[0]
+        if package not in self._packages:
+            naming = {ref.module.partition(".")[0] for ref in self.project.mentions(package)}
+            self._packages[package] = frozenset({package, *naming})
+        return self._packages[package]
 
     def find_module(self, name: str, near: Module) -> Module | None:
         ref = self.project.module(name, self.ref(near))
@@ -193,7 +207,7 @@ class Program:
             self._subclasses[cls] = ()
             fulfilling = list(self._fulfilling(cls))
             found: list[Class] = fulfilling if len(fulfilling) <= MAX_FULFILLING else []
-            for module in self.mentioning(cls.name):
+            for module in self.mentioning(cls.name, cls.module):
                 for other in module.classes.values():
                     if other is not cls and other not in found and cls in self.mro(other):
                         found.append(other)
@@ -265,21 +279,22 @@ class Program:
 
     # -- calls --------------------------------------------------------------------------------------------------
 
-    def calls_named(self, name: str) -> Iterator[tuple[Function, Call]]:
+    def calls_named(self, name: str, near: Module) -> Iterator[tuple[Function, Call]]:
         """Every call of something whose last name is ``name``, with the function it stands in."""
-        if name not in self._calls:
-            self._calls[name] = tuple(
+        key = (name, self._users(near))
+        if key not in self._calls:
+            self._calls[key] = tuple(
                 (function, call)
-                for module in self.mentioning(name)
+                for module in self.mentioning(name, near)
                 for function in module.called.get(name, ())
                 for call in self.summary(function).calls
                 if called_name(call) == name
             )
-        yield from self._calls[name]
+        yield from self._calls[key]
 
-    def handed_over(self, name: str) -> Iterator[tuple[Function, Call]]:
+    def handed_over(self, name: str, near: Module) -> Iterator[tuple[Function, Call]]:
         """Every call that gets something called ``name`` as an argument."""
-        for module in self.mentioning(name):
+        for module in self.mentioning(name, near):
             for function in module.called.get("&" + name, ()):
                 for call in self.summary(function).calls:
                     if any(reference_name(a) == name for a in (*call.args, *(v for _, v in call.keywords))):

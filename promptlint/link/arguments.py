@@ -1,0 +1,283 @@
+"""The arguments of a call as parts of a request, and who is asked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptlint import provider as providers
+from promptlint.expression import Attr as AttrNode
+from promptlint.knowledge import ClientRow
+from promptlint.link import containers
+from promptlint.link.values import (
+    Const,
+    External,
+    Hole,
+    Instance,
+    Map,
+    Text,
+    Value,
+    literal,
+    options,
+)
+from promptlint.request import (
+    Breakpoint,
+    Parameter,
+)
+from promptlint.span import Span
+
+if TYPE_CHECKING:
+    pass
+from promptlint.link.causes import Causes
+from promptlint.link.markers import mentions_marker, ttl_of
+from promptlint.link.messages import looks_like_messages
+
+_PATH = re.compile(r"^(\w+:)?/*[^/]*")
+_ENDPOINT = re.compile(
+    r"chat|compl|message|generat|respon|infer|invoke|predict|converse|llm|model|deployment|(?<!\w)ai(?!\w)", re.I
+)
+_OWN_MODELS = frozenset(("openai", "azure_openai"))
+"""Vendors whose own client, unless told another address, reaches none but their models."""
+_OTHER_MODEL = re.compile(r"embed|rerank|moderation|transcri|speech|whisper|tts\b|images?/(gen|edit)")
+
+
+class Arguments(Causes):
+    """Sorts what a call passes, and what its client holds, into the parts of a request."""
+
+    def _bodies(self, value: Value) -> list[Value]:
+        """The alternatives of an argument that holds a whole request; of bodies that exclude each other, one."""
+        found = list(options(value))
+        bodies = [o for o in found if isinstance(o, (Map, External))]
+        if len(bodies) < 2:
+            return found
+        self.ways = max(self.ways, len(bodies))
+        chosen = bodies[self.way % len(bodies)]
+        return [o for o in found if o is chosen or o not in bodies]
+
+    def _spread(self, value: Value, span: Span) -> None:
+        for option in self._bodies(value):
+            if isinstance(option, Map):
+                for name, entry in option.entries.items():
+                    self._argument(name, entry.value, entry.span, entry.optional)
+                for rest in option.rest:
+                    self.parts.open.append(f"**{rest.name}" if isinstance(rest, Hole) else "**…")
+                self.parts.open.extend(option.open)
+            elif isinstance(option, Hole):
+                self.parts.open.append(f"**{option.name}")
+
+    def _argument(self, name: str, value: Value, span: Span, optional: bool) -> None:
+        part = self.sink.row.parts.get(name, "param")
+        self._place(part, name, value, span, optional, self.sink.row.nested.get(name, {}))
+
+    def _place(self, part: str, name: str, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
+        if part == "ignore":
+            return
+        self.parts.contents = self.parts.contents or name == "contents"
+        if isinstance(value, Const) and value.value is None and part != "param":
+            return
+        if part == "open":
+            if not (isinstance(value, Map) and not value.entries and not value.rest):
+                self.parts.open.append(name)
+            if mentions_marker(value):
+                self.marker_seen = True
+            return
+        if part == "url":
+            self.parts.urls.append(value)
+            return
+        if part in ("config", "body"):
+            self._nested(value, span, optional, nested)
+            return
+        if part == "requests":
+            self._batch(value, span, nested)
+            return
+        if part == "client":
+            self._client(value, span)
+            return
+        if part == "model":
+            for option in options(value):
+                if isinstance(option, External):
+                    self._client(option, span)
+                unknown = isinstance(option, External) and option.instance and not self._client_rows(option.name)
+                if unknown or isinstance(option, Instance) or (isinstance(option, Map) and option.type is not None):
+                    # A model object of a class that is not known, which may set breakpoints by itself.
+                    self.parts.open.append("the model object")
+        if part == "cache":
+            self.breakpoints.append(Breakpoint(span, 0, ttl_of(value), optional=optional, automatic=True))
+            return
+        if part == "param":
+            texts = [t for o in options(value) if (t := literal(o) or _constant(o)) is not None]
+            self.parts.parameters[name] = Parameter(
+                name,
+                span,
+                texts[0] if len(texts) == 1 else None,
+                self._causes(value.origins()),
+                tuple(texts) if len(texts) > 1 else (),
+            )
+            return
+        outside = span.path != self.span.path or not self.span.line <= span.line <= self.span.end_line
+        if self.built is None and part in ("messages", "input", "prompt") and outside:
+            self.built = span
+        self.parts.add(part, value, span, optional)
+
+    def _nested(self, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
+        for option in self._bodies(value):
+            if isinstance(option, External) and option.name == "json.text" and option.arguments:
+                self._nested(option.arguments[0], span, optional, nested)
+            elif isinstance(option, External) and option.keywords:
+                for name, inner in option.keywords.items():
+                    self._place(nested.get(name, "param"), name, inner, span, optional, {})
+            elif isinstance(option, Map):
+                for name, entry in option.entries.items():
+                    if name == "tools" and isinstance(entry.value, Map):
+                        continue
+                    self._place(
+                        nested.get(name, "param"), name, entry.value, entry.span, optional or entry.optional, nested
+                    )
+                for rest in option.rest:
+                    self.parts.open.append(rest.name if isinstance(rest, Hole) else "…")
+            elif isinstance(option, Instance):
+                for name, part in nested.items():
+                    inner = self.ev.attribute(option, name, span, self.frame)
+                    if not isinstance(inner, Hole):
+                        self._place(part, name, inner, span, optional, {})
+            elif isinstance(option, Hole):
+                self.parts.open.append(option.name)
+
+    def _batch(self, value: Value, span: Span, nested: dict[str, str]) -> None:
+        for item in containers.as_seq(self.ev, value, span).items[:1]:
+            for option in options(item.value):
+                if isinstance(option, Map):
+                    params = option.entries.get("params")
+                    if params is not None:
+                        self._nested(params.value, params.span, False, nested)
+
+    def _receiver_parts(self) -> None:
+        receiver = self.sink.receiver
+        func = self.sink.call.func
+        if isinstance(func, AttrNode):
+            receiver = self.ev.eval(func.base, self.frame)
+        while receiver is not None:
+            following: Value | None = None
+            for option in options(receiver):
+                if isinstance(option, External):
+                    self._client(option, self.span)
+                    following = option.this
+                elif isinstance(option, Hole) and option.type:
+                    self._client_rows(option.type)
+                elif isinstance(option, Hole) and "wrapped-client" in option.features:
+                    self.parts.open.append(option.name)
+            receiver = following
+
+    def _client(self, value: Value, span: Span) -> None:
+        for option in options(value):
+            if not isinstance(option, External):
+                continue
+            rows = self._client_rows(option.name)
+            for row in rows[:1]:
+                if row.base_url and row.base_url in option.keywords:
+                    self.parts.base_urls.append(option.keywords[row.base_url])
+                elif row.base_url and row.provider in _OWN_MODELS and option.instance and "**" not in option.keywords:
+                    self.parts.vendors.append(row.provider)
+                for name, part in row.constructor_parts.items():
+                    inner = option.keywords.get(name)
+                    if inner is not None:
+                        self._place(part, name, inner, span, False, row.nested.get(name, {}))
+
+    def _client_rows(self, name: str) -> list[ClientRow]:
+        rows = self.ev.clients_of_type(name)
+        self.parts.clients.extend(rows[:1])
+        return rows
+
+    def _is_request(self) -> bool:
+        prompt = {"messages", "input", "prompt", "system"} & self.parts.values.keys()
+        row = self.sink.row
+        if row.parts.get("url") or "body" in row.parts.values():
+            if row.suffix in ("post", "request", "stream", "Request", "urlopen"):
+                keys = self.parts.values.keys()
+                if self._is_other_model():
+                    return False
+                if "messages" in keys:
+                    return "model" in keys or self._may_be_endpoint()
+                if "prompt" in keys and self.parts.contents:
+                    return True
+                return "model" in keys and bool(keys & {"input", "prompt"}) and self._may_be_endpoint()
+            return bool(prompt) or bool(self.parts.open)
+        if row.id == "structural":
+            return any(looks_like_messages(v) for v, _, _ in self.parts.values.get("messages", ()))
+        return bool(prompt) or bool(self.parts.open) or row.stateful
+
+    def _is_other_model(self) -> bool:
+        """Whether the address, or the code that posts, speaks of embeddings, images, speech or moderation."""
+        urls = [u for v in self.parts.urls for o in options(v) if (u := _url_text(o))]
+        function = self.sink.function
+        names = (function.name, function.owner.name if function.owner is not None else "", function.module.name)
+        return any(_OTHER_MODEL.search(text.lower()) for text in (*urls, *names))
+
+    def _may_be_endpoint(self) -> bool:
+        """Whether a URL may be that of a model: nothing of its path is known, or a part of it says so."""
+        paths = [
+            p for v in self.parts.urls for o in options(v) if (u := _url_text(o)) and (p := _PATH.sub("", u, count=1))
+        ]
+        return not paths or any(_ENDPOINT.search(p) for p in paths)
+
+    def _model(self) -> str | None:
+        for value, _, _ in self.parts.values.get("model", ()):
+            for option in options(value):
+                known = literal(option)
+                if known:
+                    return known
+                if isinstance(option, Text) and any(p.optional for p in option.pieces):
+                    # One of several: its name where all are of one vendor.
+                    names = [p.text for p in option.pieces if p.text is not None]
+                    vendors = {providers.identify(api=None, base_url=None, model=n) for n in names}
+                    if len(vendors) == 1 and len(names) == len(option.pieces):
+                        return names[0]
+                    continue
+                if isinstance(option, Text) and option.pieces and option.pieces[0].text:
+                    return "".join(p.text or "*" for p in option.pieces)
+        return None
+
+    def _provider(self, model: str | None) -> str:
+        settings = self.ev.settings_provider
+        if settings:
+            return settings
+        urls = [u for v in (*self.parts.base_urls, *self.parts.urls) for o in options(v) if (u := _url_text(o))]
+        certain = {*self.parts.vendors, *(c.provider for c in self.parts.clients), self.sink.row.provider} - {"unknown"}
+        if len(certain) == 1 and self.parts.vendors and not self.parts.base_urls and not self.parts.urls:
+            return self.parts.vendors[0]
+        row = self.sink.row
+        named = row.provider if row.provider != "unknown" else ""
+        known = [c.provider for c in self.parts.clients if c.provider != "unknown"]
+        # Where a receiver may be of several vendors, the call says which of them it is.
+        fitting = [p for p in known if named and providers.family(p) == providers.family(named)]
+        # What Anthropic's client alone can call goes to no other's.
+        client = next(iter(fitting or (known if providers.family(named or "unknown") != "anthropic" else ())), "")
+        api = " ".join(x for x in (row.id if row.id != "structural" else "", client or named) if x)
+        found = providers.identify(api=api or None, base_url=urls[0] if urls else None, model=model)
+        if found == "unknown" and (client or named):
+            return client or named
+        return found
+
+    def _least(self, facts: providers.Facts) -> providers.Facts:
+        """With clients of several providers and no model named, the smallest minimum that one may have."""
+        models = [
+            o for v, _, _ in self.parts.values.get("model", ()) for o in options(v) if not isinstance(o, External)
+        ]
+        offered = {c.provider for c in self.parts.clients} - {"unknown"}
+        if self.sink.row.provider != "unknown" or len(offered) < 2 or (models and all(literal(m) for m in models)):
+            return facts
+        least = min(providers.facts(p, None).minimum for p in offered)
+        return replace(facts, minimum=least, minimum_known=False) if least < facts.minimum else facts
+
+
+def _constant(value: Value) -> str | None:
+    if isinstance(value, Const) and value.value is not None:
+        return repr(value.value)
+    return None
+
+
+def _url_text(value: Value) -> str | None:
+    if isinstance(value, Text):
+        return "".join(p.text or "x" for p in value.pieces) or None
+    return None

@@ -1,0 +1,220 @@
+"""What a request depends on: origins of values as causes, judged by when and by whom they are filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from promptlint.knowledge import ClientRow
+from promptlint.link import callers, objects
+from promptlint.link.switches import SWITCHED, asks_for_command, begins_anew, on_command, starts_anew
+from promptlint.link.values import (
+    CALL,
+    IMPORT,
+    SESSION,
+    Edit,
+    History,
+    Item,
+    Origin,
+    Piece,
+    Seq,
+    Value,
+    options,
+)
+from promptlint.request import (
+    Axis,
+    Breakpoint,
+    Cause,
+    Moment,
+    Parameter,
+    Segment,
+)
+from promptlint.span import Span
+from promptlint.tokens import Interval
+
+if TYPE_CHECKING:
+    from promptlint.link.chains import Chain
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.sinks import Sink
+from promptlint.link.prose import hole_tokens
+
+STABLE_NAMES = re.compile(
+    r"(^|_)(system|prompt|instructions?|model|tools?|config|settings|persona|template|role|head|header|schema|provider|client|kwargs|args|self|cls|temperature)(_|$|s$)",
+    re.IGNORECASE,
+)
+USER_NAMES = re.compile(
+    r"(^|_|\b)(user|username|user_name|profile|tenant|customer|account|locale|language|lang|persona|nickname|first_name|display_name|email|player|guild|channel|server)(_|\b|$)",
+    re.IGNORECASE,
+)
+TURN_NAMES = re.compile(
+    r"(^|_)(text|message|msg|question|query|user_input|input|content|task|request|prompt_text|utterance|user_text|user_message|q|topic|goal|command)(_|$)",
+    re.IGNORECASE,
+)
+_KEY_NAMES = re.compile(r"(^|_)(id|uuid|key|phone|jid)$")
+"""Parameters that tell whose request it is, rather than what it says."""
+
+
+@dataclass
+class Parts:
+    """The evaluated arguments of a request, by part."""
+
+    values: dict[str, list[tuple[Value, Span, bool]]] = field(default_factory=dict)
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+    open: list[str] = field(default_factory=list)
+    urls: list[Value] = field(default_factory=list)
+    clients: list[ClientRow] = field(default_factory=list)
+    base_urls: list[Value] = field(default_factory=list)
+    vendors: list[str] = field(default_factory=list)
+    """Of clients that are known to talk to nobody else."""
+    contents: bool = False
+    """Whether the body names its messages as Gemini does."""
+
+    def add(self, part: str, value: Value, span: Span, optional: bool = False) -> None:
+        self.values.setdefault(part, []).append((value, span, optional))
+
+
+class Causes:
+    """The request of one sink in one context, as far as it is known; see ``build.requests``."""
+
+    def __init__(self, ev: Evaluator, sink: Sink, chain: Chain, way: int = 0) -> None:
+        self.ev, self.sink, self.chain = ev, sink, chain
+        self.way, self.ways = way, 1
+        self.frame = chain.sink_frame
+        self.span = ev.span(self.frame, sink.call)
+        self.parts = Parts()
+        self.segments: list[Segment] = []
+        self.breakpoints: list[Breakpoint] = []
+        self.edits: list[tuple[Edit, int]] = []
+        self.histories: list[History] = []
+        self.named_history: list[str] = []
+        self.replayed: list[Item] = []
+        self.loaded: Span | None = None
+        self.built: Span | None = None
+        self.marker_seen = False
+        self.groups = 0
+        self.input_in_last: set[str] = set()
+        self.turn_level = 0
+        root = chain.frames[0].function
+        self.root_span = objects.declaration(root)
+
+    def _moment(self, level: int) -> Moment:
+        if level <= IMPORT:
+            return Moment.IMPORT
+        if level == SESSION:
+            return Moment.SESSION
+        loops = len(self.chain.loops)
+        turn = self.turn_level
+        since = getattr(self, "kept_since", None)
+        if since is not None and level <= since:
+            return Moment.SESSION
+        if level == CALL and self.chain.kind == "script":
+            return Moment.SESSION  # ahead of all loops of a program that runs once
+        if self.histories_known():
+            if level < turn:
+                return Moment.SESSION
+            return Moment.LOOP if turn else Moment.CALL
+        return Moment.LOOP if loops and level >= loops else Moment.CALL
+
+    def histories_known(self) -> bool:
+        return next(self._all_histories(), None) is not None
+
+    def _all_histories(self) -> Iterator[History]:
+        for part in ("messages", "input", "prompt"):
+            for value, _, _ in self.parts.values.get(part, ()):
+                for option in options(value):
+                    if isinstance(option, Seq):
+                        yield from (i for i in option.items if isinstance(i, History))
+
+    def _hole_tokens(self, piece: Piece) -> Interval:
+        told = self.ev.hints_at(piece.span).get("tokens", "")
+        return Interval(int(told), int(told)) if told.isdigit() else hole_tokens(piece)
+
+    def _causes(self, origins: Iterable[Origin], where: Span | None = None) -> tuple[Cause, ...]:
+        """What makes a value vary that becomes part of the request at ``where``."""
+        found = (c for o in origins if (c := self._cause(o)) is not None)
+        return tuple(t for c in found if (t := self._told(c, where)) is not None)
+
+    def _told(self, cause: Cause, where: Span | None) -> Cause | None:
+        """The cause with the lifetime that a comment gives on the way of its value; ``None`` when it is constant."""
+        way = [cause.origin, *(s.span for s in cause.flow), *([where] if where is not None else [])]
+        match next((told for span in way if (told := self.ev.hints_at(span).get("lifetime"))), None):
+            case "constant":
+                return None
+            case "process":
+                return replace(cause, moment=Moment.IMPORT)
+            case "conversation":
+                return replace(cause, moment=min(cause.moment, Moment.SESSION))
+            case "turn" | "call":
+                return replace(cause, moment=max(cause.moment, Moment.CALL), axes=cause.axes | {Axis.CALL, Axis.TURN})
+            case _:
+                return cause
+
+    def _cause(self, origin: Origin) -> Cause | None:
+        kind, axes, what = origin.kind, origin.axes, origin.what
+        features = origin.features
+        if kind == "conditional" and what.startswith("the parameter ") and self._input(origin) is None:
+            return None
+        if kind == "input":
+            decided = self._input(origin)
+            if decided is None:
+                return None
+            kind, axes = decided
+        elif kind == "loop":
+            kind, axes = "state", frozenset({Axis.CALL})
+            what = f"the loop variable {origin.what}"
+        elif kind == "history":
+            kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), "text made from the conversation so far"
+        elif kind == "reply":
+            kind = "state"
+        elif kind == "user" and axes & {Axis.CALL, Axis.TURN} and "opaque-call" in features:
+            # Not what the user says, but what is looked up with it.
+            kind, what = "state", f"what is looked up with {what}"
+        moment = self._moment(origin.level)
+        if SWITCHED in features:
+            if not self._switches(origin):
+                return None
+            moment = Moment.LOOP if self.turn_level else Moment.CALL
+        return Cause(
+            kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, origin.guard, origin.because
+        )
+
+    def _switches(self, origin: Origin) -> bool:
+        """Whether what writes a state runs between two sends of one conversation."""
+        kept = frozenset(objects.name_of(h.root) for h in self._all_histories())
+        known = self.ev.switches.get(origin.span)
+        if known is None:
+            place = origin.steps[0].span if origin.steps else origin.span
+            module = next((m for m in self.ev.program.modules if m.source.path == place.path), None)
+            return module is not None and not begins_anew(module, place.line, kept)
+        function, write = known
+        if starts_anew(self.ev, function, kept):
+            return False
+        if any(map(asks_for_command, write.guards)) or on_command(self.ev, function, kept):
+            return True
+        places = [(function, write.loops, write.guards)]
+        places += [(c.function, c.call.loops, c.call.guards) for c in callers.of(self.ev, function)]
+        return any(
+            any(g.sense for g in guards) and frame.function is place and set(loops) & set(frame.path_loops)
+            for place, loops, guards in places
+            for frame in self.chain.frames
+        )
+
+    def _input(self, origin: Origin) -> tuple[str, frozenset[Axis]] | None:
+        """What a parameter that the outside fills in varies over, by the evidence of its use and its name."""
+        if origin.span != self.root_span:
+            # A parameter of other code: when it is filled in, and with what, is not known.
+            return None
+        name = origin.what.removeprefix("the parameter ")
+        if STABLE_NAMES.search(name):
+            return None
+        if USER_NAMES.search(name) or (_KEY_NAMES.search(name) and not TURN_NAMES.search(name)):
+            return "user", frozenset({Axis.USER, Axis.CONVERSATION})
+        if self.chain.kind == "assumed" and origin.what not in self.input_in_last and not TURN_NAMES.search(name):
+            return None
+        if origin.what in self.input_in_last or TURN_NAMES.search(name):
+            return "state", frozenset({Axis.CALL, Axis.TURN})
+        if self.chain.entry is None:
+            return None
+        return "user", frozenset({Axis.CONVERSATION})

@@ -1,0 +1,533 @@
+"""The parts of a request as segments in wire order."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING
+
+from promptlint.expression import Phi
+from promptlint.finding import Region
+from promptlint.link import containers, strings, values
+from promptlint.link.switches import SWITCHED
+from promptlint.link.values import (
+    CALL,
+    Choice,
+    Const,
+    Edit,
+    External,
+    History,
+    Hole,
+    Instance,
+    Item,
+    Many,
+    Map,
+    One,
+    Origin,
+    Origins,
+    Piece,
+    Rest,
+    Routine,
+    Sent,
+    Seq,
+    Text,
+    Value,
+    join,
+    literal,
+    options,
+    owner,
+    union,
+)
+from promptlint.request import (
+    Axis,
+    Breakpoint,
+    Cause,
+    Kind,
+    Moment,
+    Segment,
+)
+from promptlint.span import Span
+from promptlint.tokens import UNKNOWN, Interval, estimate
+
+if TYPE_CHECKING:
+    pass
+from promptlint.link.arguments import Arguments
+from promptlint.link.markers import for_each, is_marked, markers_in, own_markers
+from promptlint.link.messages import (
+    by_role_of_source,
+    content_origins,
+    is_history_name,
+    message_of,
+    reads_role,
+    retells,
+    role_of,
+    role_source,
+    roles_of,
+)
+from promptlint.link.prose import deep_text, merged, tool_name
+
+MAX_TEXT = 200_000
+MANY_SEGMENTS = 80
+NEAR = 15
+"""Lines within which a hole and the text around it are one place to a reader."""
+
+
+class Layout(Arguments):
+    """Lays tools, system text and messages out as segments, with the breakpoints among them."""
+
+    def _messages(self) -> list[tuple[Seq, Span]]:
+        found: list[tuple[Seq, Span]] = []
+        for part in ("messages", "input"):
+            for value, span, _ in self.parts.values.get(part, ()):
+                if part == "input":
+                    value = self._as_messages(value, span)
+                merged = [o for o in options(value) if not isinstance(o, Const)]
+                if merged:
+                    found.append((containers.as_seq(self.ev, join(merged), span), span))
+        return found
+
+    def _as_messages(self, value: Value, span: Span) -> Value:
+        """A text input is one user message; ``{"messages": [...]}`` is the list in it."""
+        made = []
+        for option in options(value):
+            if isinstance(option, Text) or (isinstance(option, Hole) and not is_history_name(option.name)):
+                made.append(Seq("list", (One(message_of("user", option, span), span),), span))
+            elif isinstance(option, Map) and "messages" in option.entries:
+                made.append(option.entries["messages"].value)  # type: ignore[arg-type]
+            else:
+                made.append(option)  # type: ignore[arg-type]
+        return join(made)
+
+    def _last_message_origins(
+        self, messages: list[tuple[Seq, Span]], texts: Sequence[tuple[Value, Span, bool]]
+    ) -> Origins:
+        found: list[Origins] = [v.origins() for v, _, _ in texts]
+        for sequence, _ in messages:
+            for item in sequence.items:
+                if isinstance(item, (One, History)):
+                    found.extend(content_origins(item.value, "user"))
+        return union(*found)
+
+    def _tools(self) -> None:
+        for value, span, optional in self.parts.values.get("tools", ()):
+            for option in options(value):
+                sequence = containers.as_seq(self.ev, option, span)
+                for item in sequence.items:
+                    self._tool(item, sequence.order, optional)
+
+    def _tool(self, item: Item, order: Origins, optional: bool) -> None:
+        value = item.value
+        origins = union(value.origins(), order)
+        pieces = list(deep_text(self.ev, value, item.span))
+        if isinstance(value, Routine):
+            # The library makes the definition from the function: its name, its signature, its docstring.
+            shown = f"{value.function.name} {ast.get_docstring(value.function.node) or ''}"  # type: ignore[arg-type]
+            pieces = [Piece(item.span, shown)]
+        known = "".join(p.text or "" for p in pieces if p.text)
+        holes = [p for p in pieces if p.text is None]
+        low = estimate(known).low if known else 0
+        high = estimate(known).high if known else 0
+        unknown = isinstance(item, (Rest, Many, History)) or isinstance(value, (Hole, External, Instance))
+        varying = next((p for p in holes if self._causes(p.deps, p.span)), None)
+        index = len(self.segments)
+        shared = [o for o in value.origins() if o.kind != "conditional"]
+        name = tool_name(value)
+        listed = next((s.span for o in order for s in o.steps if s.message == values.LISTED), item.span)
+        where = varying.span if varying is not None else listed
+        self.segments.append(
+            Segment(
+                Region.TOOLS,
+                Kind.TOOL,
+                where,
+                Interval(low, inf if unknown or holes else high),
+                known or None if not holes and not unknown else None,
+                None,
+                index,
+                self._causes(origins),
+                optional or item.optional or isinstance(item, Rest),
+                isinstance(item, (Rest, Many)),
+                name,
+                not shared and not unknown,
+            )
+        )
+        for marker in markers_in(value):
+            count = Interval(1, 1) if isinstance(item, One) else Interval(1, inf)
+            loop = item.span if not isinstance(item, One) else None
+            self.breakpoints.append(
+                replace(marker, segment=index, count=count, loop=loop, optional=marker.optional or item.optional)
+            )
+
+    def _system(self) -> None:
+        for value, span, optional in self.parts.values.get("system", ()):
+            for option in options(value):
+                self._blocks(option, span, Region.SYSTEM, "system", optional)
+
+    def _blocks(self, value: Value, span: Span, region: Region, role: str | None, optional: bool) -> None:
+        """Text, or a list of blocks, as segments of one message."""
+        if isinstance(value, Choice):
+            for option in value.options:
+                self._blocks(option, span, region, role, True)
+            return
+        if isinstance(value, Seq):
+            for item in value.items:
+                self._block(item, region, role, optional or item.optional, value.order)
+            return
+        if isinstance(value, Map):
+            self._block(One(value, span), region, role, optional, ())
+            return
+        if isinstance(value, Routine):
+            # A function that builds the text when the request is made.
+            target = self.ev.generic(value.function)
+            inner = self.ev.result(
+                self.ev.new_frame(value.function, CALL, this=value.this or target.this), value.function, span
+            )
+            if any(isinstance(o, (Routine, Seq)) for o in options(inner)):
+                self.parts.open.append(value.function.name)  # makes all of the messages, not one text
+            else:
+                self._blocks(inner, span, region, role, optional)
+            return
+        if isinstance(value, Const):
+            return
+        self._text(value, span, region, role, optional)
+
+    def _block(self, item: Item, region: Region, role: str | None, optional: bool, order: Origins) -> None:
+        self.groups += 1
+        value = item.value
+        for option in options(value):
+            self._one_block(option, item, region, role, optional or isinstance(value, Choice), order)
+
+    def _one_block(
+        self, value: Value, item: Item, region: Region, role: str | None, optional: bool, order: Origins
+    ) -> None:
+        repeats = not isinstance(item, One)
+        if isinstance(value, Map):
+            if value.entries.keys() & {"cachePoint", "cache_point"} and not value.entries.keys() & {"text", "content"}:
+                self._mark(value, item, len(self.segments) - 1, optional)
+                return
+            before = len(self.segments)
+            inner = next(
+                (
+                    value.entries[k]
+                    for k in ("text", "content", "parts", "input_text", "thinking", "arguments", "output")
+                    if k in value.entries
+                ),
+                None,
+            )
+            if inner is not None:
+                if isinstance(inner.value, (Seq, Map)):
+                    self._blocks(inner.value, inner.span, region, role, optional)
+                else:
+                    self._text(inner.value, inner.span, region, role, optional or inner.optional, repeats, order)
+            else:
+                self._media(value, item, region, role, optional)
+            if len(self.segments) == before and inner is not None and is_marked(value):
+                if item.guards:
+                    return  # put there only under a test, which is there to see that it is not empty
+                self._mark(value, item, max(before - 1, 0), optional, problem="empty")
+                return
+            kind = literal(value.entries["type"].value) if "type" in value.entries else None
+            problem = "thinking" if kind in ("thinking", "redacted_thinking") else None
+            self._mark(value, item, len(self.segments) - 1, optional, problem=problem)
+            return
+        if isinstance(value, Instance):
+            self._text(value, item.span, region, role, optional, repeats, order)
+            return
+        self._text(value, item.span, region, role, optional, repeats, order)
+
+    def _mark(self, value: Map, item: Item, index: int, optional: bool, problem: str | None = None) -> None:
+        for marker in own_markers(value):
+            count = Interval(1, 1) if isinstance(item, One) else Interval(1, inf)
+            self.breakpoints.append(
+                replace(
+                    marker,
+                    segment=max(index, 0),
+                    count=count,
+                    loop=None if isinstance(item, One) else item.span,
+                    optional=optional or item.optional or marker.optional,
+                    problem=problem,
+                )
+            )
+
+    def _media(self, value: Map, item: Item, region: Region, role: str | None, optional: bool) -> None:
+        kind = literal(value.entries["type"].value) if "type" in value.entries else None
+        media = kind in ("image", "image_url", "document", "input_image", "file", "audio")
+        origins = value.origins()
+        self.segments.append(
+            Segment(
+                region,
+                Kind.MEDIA if media else Kind.TEXT,
+                item.span,
+                UNKNOWN,
+                None,
+                role,
+                self.groups,
+                self._causes(origins),
+                optional or not isinstance(item, One),
+                False,
+                kind or "block",
+            )
+        )
+
+    def _text(
+        self,
+        value: Value,
+        span: Span,
+        region: Region,
+        role: str | None,
+        optional: bool,
+        repeats: bool = False,
+        order: Origins = (),
+    ) -> None:
+        self.groups += 1
+        pieces = strings.pieces(self.ev, value, span)
+        for piece in merged(pieces):
+            # What stands between two parts is there or not together with one of them.
+            switched = region is Region.SYSTEM and bool(piece.text and piece.text.strip())
+            causes = self._causes(
+                (
+                    o
+                    for o in union(piece.deps, order)
+                    if o.kind != "conditional"
+                    or (switched and _decides(o))
+                    or (region is Region.SYSTEM and piece.text is None and SWITCHED in o.features)
+                ),
+                piece.span,
+            )
+            if piece.text is not None and not piece.text:
+                continue
+            if (repeats or piece.repeats) and region is not Region.SYSTEM:
+                # Among messages, what repeats is a message: text that repeats inside of one is text of unknown length.
+                piece = replace(
+                    piece, text=None, name=piece.name or (piece.text or "").strip()[:40], optional=True, repeats=False
+                )
+            tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else self._hole_tokens(piece)
+            self._append(
+                Segment(
+                    region,
+                    Kind.TEXT,
+                    _insertion(piece, span, causes),
+                    tokens,
+                    piece.text,
+                    role,
+                    self.groups,
+                    causes,
+                    optional or piece.optional,
+                    (repeats or piece.repeats) and region is Region.SYSTEM,
+                    piece.name,
+                    piece.persistent and not causes,
+                )
+            )
+
+    def _append(self, segment: Segment) -> None:
+        """Adds a run of text; runs that may or may not be there and vary alike are told apart no further."""
+        last = self.segments[-1] if self.segments else None
+        if (
+            last is not None
+            and last.kind is Kind.TEXT
+            and (last.region, last.message) == (segment.region, segment.message)
+            and last.optional
+            and segment.optional
+            and (last.text is None or not last.causes)
+            and {(c.kind, c.origin, c.grain) for c in last.causes}
+            >= {(c.kind, c.origin, c.grain) for c in segment.causes}
+            and (len(self.segments) > MANY_SEGMENTS or (last.text is None and segment.text is None))
+        ):
+            self.segments[-1] = replace(
+                last,
+                tokens=Interval(0, last.tokens.high + segment.tokens.high),
+                text=None,
+                name=last.name or segment.name or "…",
+            )
+            return
+        self.segments.append(segment)
+
+    def _prompt(self, value: Value, span: Span, optional: bool) -> None:
+        """User content: one text, or a list of parts or of turns."""
+        for option in options(value):
+            if isinstance(option, Seq) and any(
+                isinstance(i, (History, Rest)) or role_of(i.value) for i in option.items
+            ):
+                self._emit_messages([(option, span)])
+            else:
+                self._blocks(option, span, Region.LAST_MESSAGE, "user", optional)
+
+    def _emit_messages(self, messages: list[tuple[Seq, Span]]) -> None:
+        for sequence, _ in messages:
+            stored = {e.span for i in sequence.items for e in _edits_of(i)}
+            self.edits.extend(
+                (e, len(self.segments)) for e in sequence.edits if e.kind != "decorate" or e.span not in stored
+            )
+            items = [i for i in sequence.items if not (isinstance(i, One) and isinstance(i.value, Const))]
+            last = len(items) - 1
+            leading = True
+            prepended = {e.span for i in items for e in _edits_of(i) if e.kind == "prepend"}
+            adapted = by_role_of_source(items)
+            self.replayed.extend(adapted)
+            rounds = [(n, i.root) for n, i in enumerate(items) if isinstance(i, History)]
+            cut = any(
+                e.kind in ("window", "rewrite") for e in (*sequence.edits, *(e for i in items for e in _edits_of(i)))
+            )
+            for number, item in enumerate(items):
+                role = role_of(item.value)
+                kept = self._is_history(item) or item in adapted
+                if leading and isinstance(item, One) and role in ("system", "developer"):
+                    region = Region.SYSTEM
+                elif number == last and not kept:
+                    region, leading = Region.LAST_MESSAGE, False
+                elif leading and not kept:
+                    region, leading = Region.FIRST_MESSAGE, False
+                else:
+                    region, leading = Region.MID_HISTORY, False
+                if kept:
+                    self._history(item, sequence.order)
+                else:
+                    before = len(self.segments)
+                    self._message(item, region, role, sequence.order)
+                    appended = rounds and rounds[0][0] < number < rounds[-1][0] and rounds[0][1] is not rounds[-1][1]
+                    if appended or (isinstance(item, One) and item.inserted in prepended) or (cut and retells(item)):
+                        # Told by the mutator that puts it there; or what an outer loop appends ahead of an inner one.
+                        self.segments[before:] = [replace(s, causes=()) for s in self.segments[before:]]
+
+    def _message(self, item: Item, region: Region, role: str | None, order: Origins) -> None:
+        before, marked = len(self.segments), len(self.breakpoints)
+        self._one_message(item, region, role, order)
+        if not isinstance(item, One):
+            self.segments[before:] = [replace(s, repeats=True) for s in self.segments[before:]]
+            self.breakpoints[marked:] = [for_each(b, item.span) for b in self.breakpoints[marked:]]
+
+    def _one_message(self, item: Item, region: Region, role: str | None, order: Origins) -> None:
+        for option in options(item.value):
+            optional = item.optional or isinstance(item.value, Choice) or not isinstance(item, One)
+            if isinstance(option, Map):
+                content = option.entries.get("content") or option.entries.get("parts") or option.entries.get("text")
+                if content is not None:
+                    if is_marked(option) and not option.entries.keys() & {"type"}:
+                        self._mark(option, item, len(self.segments), optional, problem="message")
+                    self._blocks(content.value, content.span, region, role, optional or content.optional)
+                    continue
+                if is_marked(option):
+                    self._mark(option, item, len(self.segments) - 1, optional)
+                    continue
+            elif isinstance(option, Instance):
+                content_value = next(
+                    (
+                        v
+                        for n in ("content", "text")
+                        if not isinstance(v := self.ev.attribute(option, n, item.span, self.frame), (Hole, Routine))
+                    ),
+                    None,
+                )
+                if content_value is not None:
+                    self._blocks(content_value, item.span, region, role, optional)
+                    continue
+            self._text(option, item.span, region, role, optional, order=order)
+
+    def _is_history(self, item: Item) -> bool:
+        if isinstance(item, History):
+            return True
+        if isinstance(item, Rest):
+            return isinstance(item.value, (Hole, External, Sent, Instance))
+        if isinstance(item, Many):
+            named = isinstance(item.of, Hole) and is_history_name(item.of.name)
+            return named or role_of(item.value) is None or role_of(item.value) == ""
+        return False
+
+    def _history(self, item: Item, order: Origins) -> None:
+        if isinstance(item, History):
+            if not roles_of(item.value) <= {"system", "developer"}:
+                self.histories.append(item)
+            self.edits.extend(
+                (self._at_each_turn(e, item), len(self.segments)) for e in item.edits if e.kind != "decorate"
+            )
+            origins: Origins = ()
+        elif isinstance(item, Many):
+            origins = tuple(
+                o for o in item.value.origins() if o.kind in ("time", "random", "counter", "environment", "unordered")
+            )
+        else:
+            origins = ()
+        value = item.value
+        name = value.name if isinstance(value, Hole) else "history"
+        if isinstance(value, Hole):
+            if value.window is not None:
+                self.edits.append(
+                    (
+                        Edit("window", value.span, value.name, keeps=value.window or None, steps=value.cuts),
+                        len(self.segments),
+                    )
+                )
+            self.named_history.append(value.name)
+        for marker in markers_in(value) if not any(e.kind == "unmark" for e in _edits_of(item)) else ():
+            kept = marker if marker.optional else for_each(marker, item.span)
+            self.breakpoints.append(replace(kept, segment=len(self.segments), optional=True))
+        if isinstance(item, Many) and item.of is not None and isinstance(item.of, Hole):
+            self.named_history.append(item.of.name)
+            if item.of.window is not None:
+                self.edits.append(
+                    (
+                        Edit("window", item.of.span, item.of.name, keeps=item.of.window or None, steps=item.of.cuts),
+                        len(self.segments),
+                    )
+                )
+        if isinstance(item, Many):
+            self.named_history.append(role_source(item.value))
+            loaded = isinstance(item.of, Hole) and not item.of.root and "(" in item.of.name
+            loaded = loaded or (item.of is None and reads_role(item.value))
+            self.loaded = self.loaded or (item.span if loaded and role_of(item.value) == "" else None)
+        self.segments.append(
+            Segment(
+                Region.MID_HISTORY,
+                Kind.HISTORY,
+                item.span,
+                UNKNOWN,
+                None,
+                None,
+                self.groups,
+                self._causes(union(origins, order)),
+                item.optional,
+                True,
+                name,
+            )
+        )
+
+    def _at_each_turn(self, edit: Edit, kept: History) -> Edit:
+        """The edit of a list that methods share: what one of its calls puts in is new in every turn."""
+        if edit.value is None or isinstance(owner(kept.root), Phi):
+            return edit
+        turn = self.turn_level
+        return replace(
+            edit, value=edit.value.change(lambda o: replace(o, level=max(o.level, turn)) if o.level >= CALL else o)
+        )
+
+    def _marked(self) -> Iterator[Breakpoint]:
+        last = max(len(self.segments) - 1, 0)
+        for marker in self.breakpoints:
+            yield replace(marker, segment=last) if marker.automatic else marker
+
+
+def _decides(origin: Origin) -> bool:
+    """Whether what a test depends on is something that the user or a clock changes between two turns."""
+    typed = origin.axes == {Axis.TURN}
+    return (
+        typed
+        or SWITCHED in origin.features
+        or origin.grain is not None
+        or origin.what.startswith("the parameter ")
+        or origin.kind == "mode"
+    )
+
+
+def _insertion(piece: Piece, content: Span, causes: tuple[Cause, ...]) -> Span:
+    """Where a piece becomes prompt text: in the text, or where a vague value enters the message from elsewhere."""
+    if piece.span.line <= 0:
+        return content
+    telling = [c for c in causes if c.moment >= Moment.CALL and c.axes & {Axis.CALL, Axis.TURN}] or causes
+    vague = bool(telling) and all(c.kind in ("state", "user") for c in telling)
+    elsewhere = piece.span.path != content.path or abs(piece.span.line - content.line) > NEAR
+    return content if vague and elsewhere and content.line > 0 else piece.span
+
+
+def _edits_of(item: Item) -> tuple[Edit, ...]:
+    return item.edits if isinstance(item, History) else ()
