@@ -99,7 +99,8 @@ def render(
 
 def _tokens(template: Text, marks: Marks) -> Iterator[_Token]:
     begin, end = re.escape(marks.begin), re.escape(marks.end)
-    tag = re.compile(rf"{{#.*?#}}|{begin}(-?)(.*?)(-?){end}|{{%([-+]?)(.*?)([-+]?)%}}", re.DOTALL)
+    comment, value, word = r"{#(-?).*?(-?)#}", rf"{begin}(-?)(.*?)(-?){end}", r"{%([-+]?)(.*?)([-+]?)%}"
+    tag = re.compile(f"{comment}|{value}|{word}", re.DOTALL)
     strip = False
     for piece in template.pieces:
         source, at = piece.text, 0
@@ -107,17 +108,16 @@ def _tokens(template: Text, marks: Marks) -> Iterator[_Token]:
             yield piece
             continue
         for match in tag.finditer(source):
-            opened, value, closed, opened_tag, word, closed_tag = match.groups(default="")
             before = source[at : match.start()]
             before = before.lstrip() if strip else before
-            before = before.rstrip() if "-" in (opened, opened_tag) else before
+            before = before.rstrip() if "-" in match.group(1, 3, 6) else before
             if before:
                 yield replace(piece, text=before)
-            at, strip = match.end(), "-" in (closed, closed_tag)
-            if match[2] is not None:
-                yield _Output(value.strip())
-            elif match[5] is not None:
-                yield word.strip()
+            at, strip = match.end(), "-" in match.group(2, 5, 8)
+            if match[4] is not None:
+                yield _Output(match[4].strip())
+            elif match[7] is not None:
+                yield match[7].strip()
         rest = source[at:].lstrip() if strip else source[at:]
         if rest:
             strip = False
@@ -232,8 +232,9 @@ class _Renderer:
     def value(self, expression: str, scope: Mapping[str, Value]) -> Value:
         """An expression of a template: that of Python, with filters."""
         base, *filters = _filtered(expression)
+        base = base.replace(" is not defined", " is None").replace(" is defined", " is not None")
         try:
-            node = ast.parse(base.replace(" is not defined", " is None").replace(" is defined", " is not None"), mode="eval")
+            node = ast.parse(base, mode="eval")
         except SyntaxError:
             known = [v.origins() for n, v in scope.items() if re.search(rf"\b{n}\b", expression)]
             return Hole(expression, self.span, union(*known))
