@@ -760,6 +760,8 @@ class _Summariser:
         func = self.expr(node.func)
         args = tuple(self.expr(a) for a in node.args)
         keywords = tuple((k.arg, self.expr(k.value)) for k in node.keywords)
+        if isinstance(func, Global) and func.name == "dict" and not args:
+            return DictOf(at, tuple((Literal(at, k) if k is not None else None, v) for k, v in keywords))
         call = Call(at, func, args, keywords, self.loops, self.guards)
         self.summary.calls.append(call)
         self.summary.by_node[id(node)] = call

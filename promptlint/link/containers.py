@@ -676,6 +676,12 @@ def mutate(ev: Evaluator, node: Mutate, frame: Frame) -> Value:
         # What is appended is looked at when somebody asks what is in the list.
         one = One(ev.lazy(node.args[-1], frame), ev.span(frame, node), guards=node.guards)
         return _put(base, one)
+    if node.op == "setitem" and len(node.args) == 2 and isinstance(base, (Map, Hole)):
+        key = ev.eval(node.args[0], frame)
+        if isinstance(base, Hole) and isinstance(key, Text):
+            base = Map({}, base.span, (base,), open=(base.name,))
+        if isinstance(base, Map):
+            return set_key(base, key, ev.lazy(node.args[1], frame), ev.span(frame, node))
     args = tuple(ev.eval(a, frame) for a in node.args)
     return join(_mutate(ev, b, node, args, frame) for b in options(base))
 

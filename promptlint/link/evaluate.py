@@ -94,6 +94,7 @@ MAX_TOTAL = 80_000
 MAX_PROJECT = 1_000_000
 """Nodes evaluated for all sinks before each further one gets only ``LATE_TOTAL``: time grows no faster than code."""
 LATE_TOTAL = 6_000
+LEAST_SHARE = 2_000
 MAX_RESOLVING = 1_500
 """Nodes evaluated to find out what one call calls."""
 
@@ -182,6 +183,7 @@ class Evaluator:
         self._nodes: list[ast.expr] = []
         self._cheap: dict[int, bool] = {}
         self.handed_only: dict[int, bool] = {}
+        self.written_later: dict[tuple[Class, str], bool] = {}
         self.switches: dict[Span, tuple[Function, Write]] = {}
         self.on_command: dict[tuple[Function, frozenset[str]], bool] = {}
         self.command_tables: dict[Module, frozenset[str]] = {}
@@ -317,6 +319,20 @@ class Evaluator:
             return query()
         finally:
             self.work, self.limit = outer
+
+    def _share(self, query: Callable[[], Value]) -> tuple[Value, bool]:
+        """The answer to one of several queries that share a budget, and whether its part of the rest was too little.
+
+        So one function that computes a lot leaves something for what stands beside it.
+        """
+        outer = self.limit, self.allowance
+        self.limit = min(outer[0], self.work + max((outer[0] - self.work) // 2, LEAST_SHARE))
+        self.allowance = min(outer[1], self.total + max((outer[1] - self.total) // 2, LEAST_SHARE))
+        try:
+            value = query()
+            return value, self.exhausted
+        finally:
+            self.limit, self.allowance = outer
 
     def resolve(self, node: Expr, frame: Frame) -> Value:
         """What a called expression means in ``frame``, at bounded cost."""
@@ -731,7 +747,10 @@ class Evaluator:
             return Hole(
                 self.snippet(frame, node.at), span, self._argument_origins(node, frame), features=frozenset({"bound"})
             )
-        result = self._made_of_turns(self.result(target, function, span), target, span)
+        made, cut = self._share(lambda: self.result(target, function, span))
+        if cut and not isinstance(made, (Seq, Map, Instance)):
+            made = externals.unfollowed(self, made, node, frame)
+        result = self._made_of_turns(made, target, span)
         if isinstance(result, (Seq, Map)) or result.origins():
             step = Step(
                 span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda"

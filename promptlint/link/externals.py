@@ -394,6 +394,13 @@ def opaque(ev: Evaluator, func: Value, node: Call, frame: Frame) -> Value:
     return unknown(ev, "", args)
 
 
+def unfollowed(ev: Evaluator, found: Value, node: Call, frame: Frame) -> Value:
+    """A call that is too much work to follow: it depends on what is known of it, and on everything that it is given."""
+    args = _Args(ev, node, frame)
+    made = unknown(ev, "", args)
+    return replace(made, deps=union(found.origins(), made.origins())) if isinstance(made, Hole) else made
+
+
 def unknown(ev: Evaluator, name: str, args: _Args) -> Value:
     deps = tuple(
         replace(o, features=o.features | {"opaque-call"}) if "opaque-call" not in o.features else o

@@ -25,7 +25,7 @@ from promptlint.expression import (
 )
 from promptlint.expression import Item as ExprItem
 from promptlint.index import Class, Function, Module, dotted
-from promptlint.link import callers, containers, loops, switches
+from promptlint.link import callers, containers, loops, sinks, switches
 from promptlint.link.program import MAX_FAMILY, is_abstract
 from promptlint.link.values import (
     CALL,
@@ -507,7 +507,14 @@ def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
 
 def _written_later(ev: Evaluator, cls: Class, name: str) -> bool:
     """Whether a method (or code outside) changes a field after construction."""
-    return any(name in m.stores for c in ev.program.mro(cls) for m in c.methods.values())
+    key = (cls, name)
+    known = ev.written_later.get(key)
+    if known is None:
+        ev.written_later[key] = False  # while it is looked for
+        own = any(name in m.stores for c in ev.program.mro(cls) for m in c.methods.values())
+        outside = (True for _ in _steps(ev, Instance(cls, Span("", 0), None), name))
+        known = ev.written_later[key] = own or next(outside, False)
+    return known
 
 
 def _kept(ev: Evaluator, cls: Class, values: dict[str, Value | Lazy], level: int) -> Frame | None:
@@ -760,6 +767,13 @@ def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -
         return False
     ev.joining += 1
     try:
+        made = sinks.unchanged(node)
+        if isinstance(made, Call):
+            # The class that is called tells enough; the object itself may be asked for right now.
+            types = options(ev.resolve(made.func, ev.generic(function)))
+            known = [o.cls for o in types if isinstance(o, Type)]
+            if known:
+                return any(k is cls or cls in ev.program.mro(k) or k in ev.program.mro(cls) for k in known)
         value = ev.resolve(node, ev.generic(function))
     finally:
         ev.joining -= 1
@@ -773,6 +787,9 @@ def _apply_step(
     ev: Evaluator, base: Instance, name: str, before: Value, function: Function, expr: Expr, where: Expr | None
 ) -> Value:
     level = writer_level(ev, function) if base.level >= SESSION else base.level
+    made = where is not None and isinstance(sinks.unchanged(where), Call)
+    if made:
+        level = max(level, base.level)
     root = (base.cls, name)
     key = ("step", function, name, base.cls)
     if key in ev.attributes_active:
@@ -788,7 +805,8 @@ def _apply_step(
         value = ev.eval(expr, frame)
     finally:
         ev.attributes_active.discard(key)
-    result = loops.grown(ev, before, value, root, function.module.span(expr.at), level, history=True)
+    # What is filled where it is made is new each time: it keeps nothing.
+    result = loops.grown(ev, before, value, root, function.module.span(expr.at), level, history=not made)
     if where is None:
         result = containers.under(result, before, _always_under(ev, function))
     return containers.commanded(result, before) if switches.only_on_command(ev, function) else result
@@ -808,7 +826,7 @@ def _seen_from(ev: Evaluator, function: Function, where: Expr, this: Instance, l
         frame.arguments[where.name] = this
     elif isinstance(where, Attr) and isinstance(where.base, Param) and isinstance(generic.this, Instance):
         frame.this = replace(generic.this, overrides={**generic.this.overrides, where.name: this})
-    else:
+    elif not isinstance(sinks.unchanged(where), Call):
         return generic
     return frame
 

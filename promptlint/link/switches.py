@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr, Call, Either, Expr, Global, Guard, Literal, Param, Phi, SeqOf, Test, Write
 from promptlint.index import Function, Module, terminal
-from promptlint.link import callers
+from promptlint.link import callers, sinks
 from promptlint.link.values import CALL, Choice, Const, Hole, Item, Lazy, One, Origin, Seq, Text, Value, options, union
 from promptlint.request import Axis
 from promptlint.span import Span
@@ -166,8 +166,8 @@ def begins_anew(module: Module, line: int, kept: frozenset[str]) -> bool:
 
 def switched(ev: Evaluator, name: str, function: Function, write: Write, before: Value, after: Value) -> Value:
     """What ``after`` adds to ``before``, or has in its place, depends on whether the state ``name`` was switched."""
-    if not _may_switch(ev, name, function, write):
-        return after
+    if isinstance(sinks.unchanged(write.base), Call) or not _may_switch(ev, name, function, write):
+        return after  # what is made here and now is no state that lasts
     span = function.module.span(write.at)
     ev.switches[span] = (function, write)
     axes = frozenset({Axis.TURN, Axis.CALL})
