@@ -976,6 +976,11 @@ def _only_marks(new: Expr, key: str) -> bool:
         return all(_only_marks(o, key) for o in new.options)
     if isinstance(new, Comp):
         (loop, _, tests), *more = new.clauses
+        if isinstance(new.element, DictOf) and not more:
+            # Each block as it was, with a marker.
+            parts = new.element.items
+            copied = any(k is None and isinstance(v, Element) and v.loop == loop for k, v in parts)
+            return copied and all(k is None or (isinstance(k, Literal) and k.value in MARKERS) for k, _ in parts)
         same = isinstance(new.element, Element) and new.element.loop == loop and not more
         return same and any(_names_marker(t) for t in tests)
     if isinstance(new, SeqOf) and any(_is_marker_block(i) for i in new.items):

@@ -222,6 +222,7 @@ class Evaluator:
             parent = None
             if function.parent is not None and not isinstance(function.parent.node, ast.Module):
                 parent = self.generic(function.parent)
+            level = min(level, SESSION) if objects.makes_objects(function) else level
             frame = Frame(function, level, this=this, parent=parent)
             self._generic[key] = frame
         return frame

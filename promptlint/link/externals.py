@@ -708,7 +708,7 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
         return this
     if this.name == "pathlib.Path":
         if name in ("read_text", "open"):
-            return Hole(ev.snippet(args.frame, args.node.at), args.span, this.origins(), persistent=True)
+            return _content(ev, this, args)
         return replace(this, span=args.span)
     if this.name.startswith("io.") and name in ("read", "readlines", "__enter__"):
         path = next((a for a in this.arguments if isinstance(a, FilePath)), None)
@@ -716,7 +716,7 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
             return this
         if path is not None:
             return _file_text(ev, path.path, args)
-        return Hole(ev.snippet(args.frame, args.node.at), args.span, this.origins(), persistent=True)
+        return _content(ev, this, args)
     if this.name == _JINJA_ENVIRONMENT and name in ("from_string", "get_template"):
         return _jinja_template(ev, this, name, args)
     if this.name == _JINJA_TEMPLATE and name in ("render", "render_async"):
@@ -941,6 +941,12 @@ def _folder(ev: Evaluator, loader: External, args: _Args) -> Path | None:
         return first.path
     known = literal(first) if first is not None else None
     return Path(known) if known is not None else None
+
+
+def _content(ev: Evaluator, file: External, args: _Args) -> Hole:
+    """What a file holds: which file it is may depend on who asks, but the text is not made of the path."""
+    told = tuple(o for o in file.origins() if o.kind not in ("time", "random", "environment", "counter", "unordered"))
+    return Hole(ev.snippet(args.frame, args.node.at), args.span, told, persistent=True)
 
 
 def _rendered(ev: Evaluator, template: External, args: _Args) -> Value:

@@ -735,7 +735,7 @@ def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[tuple[Function,
                 yield method, expr, None
     owners = {m for c in classes for m in c.methods.values()}
     seen = 0
-    for function in program.storing(name):
+    for function in program.storing(name, base.cls.module):
         if function in owners or seen > MAX_WRITERS:
             continue
         seen += 1
@@ -829,6 +829,11 @@ def _seen_from(ev: Evaluator, function: Function, where: Expr, this: Instance, l
     elif not isinstance(sinks.unchanged(where), Call):
         return generic
     return frame
+
+
+def makes_objects(function: Function) -> bool:
+    """Whether a function stands in for a constructor: a static or class method that says so by its name."""
+    return function.name in SETUP and bool(function.decorator_names & {"staticmethod", "classmethod"})
 
 
 def writer_level(ev: Evaluator, function: Function) -> int:

@@ -14,7 +14,7 @@ from promptlint.source import Broken, Unreadable
 from promptlint.span import Span
 from promptlint.summarise import summarise
 
-MANY_FILES = 2_000
+MANY_FILES = 300
 """In larger trees, a package that does not name another one makes no use of it."""
 MAX_FAMILY = 8
 """Methods of one name that a receiver of unknown class may mean."""
@@ -257,13 +257,16 @@ class Program:
             )
         return self._methods[name]
 
-    def storing(self, name: str) -> tuple[Function, ...]:
-        """The functions, of what has been parsed so far, that may write an attribute of this name."""
+    def storing(self, name: str, near: Module) -> tuple[Function, ...]:
+        """The functions parsed so far that may write an attribute of this name, of a class of ``near``."""
         parsed, found = self._storing.get(name, (-1, ()))
         if parsed != len(self._modules):
             found = tuple(f for module in self.modules for f in module.attribute_stores.get(name, ()))
             self._storing[name] = len(self._modules), found
-        return found
+        if len(self.project.files) <= MANY_FILES:
+            return found
+        related = self._users(near)
+        return tuple(f for f in found if f.module.name.partition(".")[0] in related)
 
     def root_class(self, function: Function) -> Class | None:
         """The topmost class that declares the method, which names its family."""
