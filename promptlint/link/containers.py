@@ -51,6 +51,7 @@ from promptlint.link.values import (
     Seq,
     Text,
     Value,
+    held_in,
     join,
     options,
     text,
@@ -91,6 +92,8 @@ def as_seq(ev: Evaluator, value: Value, span: Span) -> Seq:
         return Seq("iterator", (), span)
     if isinstance(value, Text):
         return Seq("iterator", (Rest(Hole("character", span, value.origins()), span),), span)
+    if isinstance(value, External) and value.name.startswith("io."):
+        return Seq("iterator", (Rest(Hole("line", span, held_in(value), persistent=True), span),), span)
     return Seq("iterator", (Rest(value, span),), span)
 
 
@@ -630,10 +633,14 @@ def _tail(ev: Evaluator, sequence: Seq, node: Slice, lower: int | None, frame: F
     items = sequence.items
     unknown = any(not isinstance(i, One) for i in items)
     if keeps is not None and keeps <= 1:
-        last = (
-            items[-1:] if items and isinstance(items[-1], One) else tuple(replace(i, optional=True) for i in items[-1:])
-        )
-        return replace(sequence, items=last)
+        last: tuple[Item, ...] = items[-1:]
+        if last and isinstance(last[0], Many):
+            last = (One(last[0].held, last[0].span, True, last[0].guards),)
+        elif last and isinstance(last[0], Rest):
+            from promptlint.link.loops import any_element
+
+            last = (One(any_element(ev, replace(sequence, items=last), span, ev.snippet(frame, node.at)), span, True),)
+        return replace(sequence, items=last if last and isinstance(last[0], One) else tuple(i.maybe() for i in last))
     if keeps is not None and not unknown and len(items) <= keeps:
         return sequence
     edit = Edit("window", span, ev.snippet(frame, node.at), keeps=keeps)
@@ -1044,6 +1051,8 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
     if isinstance(node.args[1], Mutate) and _changes_only_markers(ev, node.args[1], frame):
         if where == -1 and base.items:
             last = base.items[-1]
+            if isinstance(last, (History, Many)):
+                return replace(base, items=(*base.items, One(value, span)))  # the newest one alone
             return replace(base, items=(*base.items[:-1], replace(last, held=join((last.value, value)))))
         return base
     if where == -1:

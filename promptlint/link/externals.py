@@ -37,6 +37,7 @@ from promptlint.link.values import (
     Text,
     Type,
     Value,
+    held_in,
     join,
     listed,
     literal,
@@ -944,9 +945,8 @@ def _folder(ev: Evaluator, loader: External, args: _Args) -> Path | None:
 
 
 def _content(ev: Evaluator, file: External, args: _Args) -> Hole:
-    """What a file holds: which file it is may depend on who asks, but the text is not made of the path."""
-    told = tuple(o for o in file.origins() if o.kind not in ("time", "random", "environment", "counter", "unordered"))
-    return Hole(ev.snippet(args.frame, args.node.at), args.span, told, persistent=True)
+    """What a file holds."""
+    return Hole(ev.snippet(args.frame, args.node.at), args.span, held_in(file), persistent=True)
 
 
 def _rendered(ev: Evaluator, template: External, args: _Args) -> Value:

@@ -727,6 +727,11 @@ def _stored(held: Value | Lazy) -> Lazy:
     return Lazy(lambda: stored(held.get() if isinstance(held, Lazy) else held))
 
 
+def held_in(file: External) -> Origins:
+    """What the text of a file depends on: on who asks for which file, but it is not made of the path."""
+    return _kept(file.origins())
+
+
 def _kept(origins: Origins) -> Origins:
     return tuple(o for o in origins if o.kind in _KEPT_KINDS)
 
