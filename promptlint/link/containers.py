@@ -565,6 +565,9 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
                 return text(base.literal[:upper], span)
             return strings.truncated(base, upper)
         return base
+    if lower == -1 and node.upper is None and node.step is None and not isinstance(base, Seq):
+        last = Hole(ev.snippet(frame, node.at), span, base.origins())
+        return Seq("list", (One(last, span, True),), span)
     if not isinstance(base, (Seq, Hole)):
         return Hole(ev.snippet(frame, node.at), span, base.origins())
     of_a_message = isinstance(base, Hole) and (_OF_A_MESSAGE.search(base.name) or _is_content(node.base))

@@ -91,6 +91,10 @@ class Program:
             self._packages[package] = frozenset({package, *naming})
         return self._packages[package]
 
+    def knows(self, library: str) -> bool:
+        """Whether the name of a library occurs anywhere in the project."""
+        return bool(self.project.mentions(library))
+
     def find_module(self, name: str, near: Module) -> Module | None:
         ref = self.project.module(name, self.ref(near))
         return self.parse(ref) if ref is not None else None

@@ -188,6 +188,8 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
         if "messages" in keywords and keywords & {"model", "system", "tools", "system_prompt"}:
             return _structural(ev, function, call)
         return None
+    if not any(_plausible(ev, row, call) for row in knowledge.sinks_by_suffix[last[0]]):
+        return None
     frame = ev.generic(function)
     value = ev.resolve(call.func, frame)
     unknown = False
@@ -207,6 +209,17 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     if "messages" in keywords and keywords & {"model", "system", "tools", "system_prompt"}:
         return _structural(ev, function, call)
     return None
+
+
+def _plausible(ev: Evaluator, row: SinkRow, call: Call) -> bool:
+    """Whether it is worth asking what a call calls: its path or its arguments fit, and the project knows the library."""
+    keywords = {k for k, _ in call.keywords}
+    told = bool(keywords & {*row.requires, *row.parts}) or None in keywords or len(call.args) > 1
+    names, wanted = chain(call.func), row.call.split(".")[::-1]
+    if len(wanted) > 1 and names[: len(wanted)] != wanted and not (told and keywords & set(row.requires)):
+        return None in keywords and len(names) == 1
+    library = (row.types[0] if row.types else row.call).partition(".")[0]
+    return row.distinctive or ev.program.knows(library)
 
 
 def _partial(ev: Evaluator, function: Function, call: Call) -> Sink | None:
