@@ -217,7 +217,9 @@ def _plausible(ev: Evaluator, row: SinkRow, call: Call) -> bool:
     told = bool(keywords & {*row.requires, *row.parts}) or None in keywords or len(call.args) > 1
     names, wanted = chain(call.func), row.call.split(".")[::-1]
     if len(wanted) > 1 and names[: len(wanted)] != wanted and not (told and keywords & set(row.requires)):
-        return None in keywords and len(names) == 1
+        return None in keywords and not isinstance(call.func, Attr)
+    if len(wanted) == 1 and row.requires and not told:
+        return False
     library = (row.types[0] if row.types else row.call).partition(".")[0]
     return row.distinctive or ev.program.knows(library)
 
