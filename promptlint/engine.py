@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import sys
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -51,7 +52,7 @@ def check(
     rules = registry.load(settings.rule_paths)
     selected = rules.select(settings.select, settings.ignore)
     project, ev = _open(paths, settings, stdin)
-    requests, withheld = _requests(project, ev, settings, progress)
+    requests, withheld, own_faults = _requests(project, ev, settings, progress)
     found, faults = registry.run(selected, requests, _siblings(requests))
     findings = _merged([*found, *_syntax_errors(project, ev, paths, selected)])
     texts = _texts(project, findings)
@@ -59,7 +60,7 @@ def check(
     marked = suppress.drop_per_file(marked, settings, rules)
     ordered = sorted(marked, key=lambda f: (f.primary.path, f.primary.line, f.primary.column, f.code, f.message))
     final = fingerprint.with_fingerprints(ordered, texts)
-    problems = [*faults, *_problems(project, ev)]
+    problems = [*own_faults, *faults, *_problems(project, ev)]
     return Report(
         files=sum(ref.problem is None for ref in project.files),
         findings=final,
@@ -157,9 +158,10 @@ def _open(paths: Sequence[Path], settings: Settings, stdin: tuple[str, str] | No
 
 def _requests(
     project: Project, ev: Evaluator, settings: Settings, progress: Progress | None
-) -> tuple[list[Request], list[Withheld]]:
-    """Every request of every sink in every context, and the calls that looked like sinks and are none."""
+) -> tuple[list[Request], list[Withheld], list[Problem]]:
+    """Every request of every sink in every context, the calls that looked like sinks and are none, and own faults."""
     requests: list[Request] = []
+    faults: list[Problem] = []
     withheld: list[Withheld] = []
     refs = project.grep(ev.knowledge.scan_words)
     for number, ref in enumerate(refs):
@@ -176,7 +178,18 @@ def _requests(
             except RecursionError:
                 place = module.span(At.start(function.node))
                 withheld.append(Withheld(place, f"{function.name}() is too deeply nested to analyse"))
-    return requests, withheld
+            except Exception as error:  # the rest is worth having, and the user is told
+                place = module.span(At.start(function.node))
+                faults.append(Problem(place.path, _fault(function.name, error), place.line))
+    return requests, withheld, faults
+
+
+def _fault(name: str, error: Exception) -> str:
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"{name}() could not be analysed: internal error: {type(error).__name__} in {Path(where.filename).name}:"
+        f"{where.lineno}; this is a bug in promptlint, please report it with the code of this function"
+    )
 
 
 def _of_sink(ev: Evaluator, sink: sinks.Sink, settings: Settings, withheld: list[Withheld]) -> list[Request]:

@@ -213,7 +213,9 @@ def comprehension(ev: Evaluator, node: Comp, frame: Frame) -> Value:
         result = Map({}, span, order=order)
         for item in items:
             pair = item.value
-            assert isinstance(pair, Seq)
+            if not isinstance(pair, Seq) or len(pair.items) != 2:  # kept elements: their keys are not known
+                result = replace(result, rest=(*result.rest, pair))
+                continue
             key, value = pair.items[0].value, pair.items[1].value
             result = containers.set_key(result, key, value, span, certain=isinstance(item, One) and not item.optional)
         return result

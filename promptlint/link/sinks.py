@@ -212,7 +212,7 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
 
 
 def _plausible(ev: Evaluator, row: SinkRow, call: Call) -> bool:
-    """Whether it is worth asking what a call calls: its path or its arguments fit, and the project knows the library."""
+    """Whether it is worth asking what a call calls: path or arguments fit, and the project knows the library."""
     keywords = {k for k, _ in call.keywords}
     told = bool(keywords & {*row.requires, *row.parts}) or None in keywords or len(call.args) > 1
     names, wanted = chain(call.func), row.call.split(".")[::-1]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from promptlint import cli, engine, project
+from promptlint.link import chains
 
 GOOD = """\
 from datetime import datetime
@@ -135,6 +136,11 @@ def calls(body: str, depth: int) -> str:
         pytest.param("class A:\n    @property\n    def p(self): return self.p\ns = A().p\n", id="a recursive property"),
         pytest.param("class A:\n    def __init__(self): self.a = A(self)\ns = A().a.a.a\n", id="an endless structure"),
         pytest.param("s = []\ns.append(s)\ns.extend(s)\n", id="a list in itself"),
+        pytest.param(
+            "class A:\n    def __init__(self): self.a = []\n    def add(self, x):\n"
+            "        self.a = list({k: v for k, v in self.a})\n        self.a.append(x)\nb = A()\nb.add(1)\ns = b.a\n",
+            id="a dict made of kept elements",
+        ),
         pytest.param("s = {}\ns['s'] = s\ns.update(s)\n", id="a dict in itself"),
         pytest.param("s = ''\nfor i in range(9): s = f'{s}{s}{i}'\n", id="text that doubles"),
         pytest.param("s = 'a'\n" + "s = s + s\n" * 60, id="60 doublings"),
@@ -209,3 +215,19 @@ def test_two_modules_that_import_each_other(check: Any, folder: Path) -> None:
     (folder / "one.py").write_text("from two import b\na = b\n")
     (folder / "two.py").write_text("from one import a\nb = a\n" + ASK + "s = a\n" + SEND)
     assert_rest_is_analysed(check())
+
+
+def test_a_fault_of_promptlint_costs_one_function(check: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "bad.py").write_text(f"{ASK}s = ''\n{SEND}")
+    real = chains.of
+
+    def fail(ev: Any, sink: Any) -> Any:
+        if sink.function.module.path == "bad.py":
+            raise KeyError("x")
+        return real(ev, sink)
+
+    monkeypatch.setattr(chains, "of", fail)
+    outcome = check()
+    [said] = outcome.of("bad.py")
+    assert "<module>() could not be analysed: internal error: KeyError in test_bad_input.py" in said
+    assert_rest_is_analysed(outcome)
