@@ -339,16 +339,29 @@ def handed_only(ev: Evaluator, node: Phi) -> bool:
 
 
 def _same_object(ev: Evaluator, node: Phi, step: Expr) -> bool:
-    if isinstance(step, After):
-        return _same_object(ev, node, step.before)
-    if isinstance(step, Either):
-        return all(_same_object(ev, node, option) for option in step.options)
-    inner = step.phi if isinstance(step, AfterLoop) else step
-    if not isinstance(inner, Phi):
-        return False
-    if inner.state is node.state:
-        return inner.name == node.name
-    return _same_object(ev, node, inner.before) and (inner.name not in inner.state.steps or handed_only(ev, inner))
+    """Whether every way through ``step`` ends in ``node``; each node of the graph is looked at once."""
+    waiting, seen = [step], set[int]()
+    while waiting:
+        current = waiting.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, After):
+            waiting.append(current.before)
+        elif isinstance(current, Either):
+            waiting.extend(current.options)
+        else:
+            inner = current.phi if isinstance(current, AfterLoop) else current
+            if not isinstance(inner, Phi):
+                return False
+            if inner.state is node.state:
+                if inner.name != node.name:
+                    return False
+            elif inner.name in inner.state.steps and not handed_only(ev, inner):
+                return False
+            else:
+                waiting.append(inner.before)
+    return True
 
 
 def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | None:
