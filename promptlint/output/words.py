@@ -10,7 +10,7 @@ from contextlib import suppress
 from math import isinf
 from pathlib import PurePath
 
-from promptlint.finding import Finding, Region, Scope, Severity, Site
+from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
 from promptlint.report import Report
 from promptlint.tokens import Interval
 
@@ -135,7 +135,9 @@ def _by_severity(findings: Sequence[Finding]) -> str:
 
 def _hidden(findings: Sequence[Finding], listed: Sequence[Finding]) -> str:
     everything = [*findings, *listed]
-    severity, confidence = min(f.severity for f in everything), min(f.confidence for f in everything)
+    # Never above the defaults: what is named must not hide what is shown without options.
+    severity = min(Severity.WARNING, *(f.severity for f in everything))
+    confidence = min(Confidence.MEDIUM, *(f.confidence for f in everything))
     options = f"--min-severity {severity} --min-confidence {confidence}"
     pronoun = "it" if len(findings) == 1 else "them"
     return f"{_by_severity(findings)} below the thresholds ({options} shows {pronoun})"
