@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -49,7 +48,6 @@ from promptlint.link.messages import (
     may_be_message,
 )
 
-COMMAND_NAMES = re.compile(r"(command|cmd|slash|mode)", re.IGNORECASE)
 MAX_WAYS = 3
 MAX_GUARD_DEPTH = 4
 """Calls that are followed upwards to the test that decides about a change."""

@@ -29,6 +29,7 @@ from promptlint.expression import Item as ItemOf
 from promptlint.link import strings
 from promptlint.link.switches import SWITCHED
 from promptlint.link.values import (
+    CALL,
     Base,
     Cell,
     Choice,
@@ -99,17 +100,12 @@ def as_seq(ev: Evaluator, value: Value, span: Span) -> Seq:
 
 def hash_order(ev: Evaluator, frame: Frame, at: At) -> Origins:
     """The origin of a set's order."""
-    span = frame.module.span(at)
-    return (
-        Origin(
-            "unordered",
-            f"the order of the set {ev.snippet(frame, at, 40)}",
-            span,
-            frame.level,
-            frozenset({Axis.PROCESS, Axis.HASH_SEED}),
-            because="knowledge/stdlib.toml: set",
-        ),
-    )
+    return _set_order(f"the order of the set {ev.snippet(frame, at, 40)}", frame.module.span(at), frame.level)
+
+
+def _set_order(what: str, span: Span, level: int) -> Origins:
+    axes = frozenset({Axis.PROCESS, Axis.HASH_SEED})
+    return (Origin("unordered", what, span, level, axes, because="knowledge/stdlib.toml: set"),)
 
 
 def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], Value], cheap: bool) -> Value:
@@ -323,7 +319,7 @@ def binary(ev: Evaluator, op: str, left: Value, right: Value, span: Span, shown:
         if isinstance(left, Seq) or isinstance(right, Seq):
             a, b = as_seq(ev, left, span), as_seq(ev, right, span)
             kind = left.kind if isinstance(left, Seq) else b.kind
-            return Seq(kind, _front(a.items, b.items, span), span, union(a.order, b.order), (*a.edits, *b.edits))
+            return Seq(kind, (*a.items, *b.items), span, union(a.order, b.order), (*a.edits, *b.edits))
         if isinstance(left, Text) or isinstance(right, Text):
             return strings.concat(ev, left, right, span)
     if op == "|":
@@ -333,7 +329,7 @@ def binary(ev: Evaluator, op: str, left: Value, right: Value, span: Span, shown:
         a, b = as_seq(ev, left, span), as_seq(ev, right, span)
         if a.kind == "set" or b.kind == "set" or (left is a and a.kind == "iterator"):
             items = (*a.items, *b.items) if op in "|^" else a.items
-            return Seq("set", items, span, union(a.order, b.order, _set_order(span)))
+            return Seq("set", items, span, union(a.order, b.order, _set_order("the order of a set", span, CALL)))
     if op == "%" and isinstance(left, Text):
         return strings.percent(ev, left, right, span)
     if op == "*":
@@ -363,24 +359,6 @@ def _elapsed(origin: Origin) -> Origin:
     if origin.kind != "time":
         return origin
     return replace(origin, kind="counter", what="the elapsed time", grain=None, axes=origin.axes | {Axis.CALL})
-
-
-def _front(a: tuple[Item, ...], b: tuple[Item, ...], span: Span) -> tuple[Item, ...]:
-    """Two runs one after the other; a fixed run in front of kept elements is marked as put there."""
-    return (*a, *b)
-
-
-def _set_order(span: Span) -> Origins:
-    return (
-        Origin(
-            "unordered",
-            "the order of a set",
-            span,
-            0,
-            frozenset({Axis.PROCESS, Axis.HASH_SEED}),
-            because="knowledge/stdlib.toml: set",
-        ),
-    )
 
 
 def _repeat(left: Value, right: Value) -> Value | None:
@@ -750,11 +728,6 @@ def _mutate_map(ev: Evaluator, base: Map, op: str, args: tuple[Value, ...], span
     if op == "setattr":
         return set_key(base, args[0], args[1], span)
     return base
-
-
-def _is_marker_only(new: Value) -> bool:
-    """An element that differs from the old one in nothing but a cache marker."""
-    return isinstance(new, Map) and bool(MARKERS & new.entries.keys())
 
 
 def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:

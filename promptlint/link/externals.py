@@ -888,10 +888,9 @@ def _dumps(ev: Evaluator, args: _Args) -> Value | None:
     value = args.get(0, "obj")
     if value is None:
         return None
-    sort = args.keywords.get("sort_keys")
     if any(isinstance(o, (Map, Seq)) for o in options(value)):
         return External("json.text", args.span, instance=True, arguments=(value,))
-    return Text(strings.pieces(ev, value, args.span)) if sort is None or value else None
+    return Text(strings.pieces(ev, value, args.span))
 
 
 def _loads(ev: Evaluator, args: _Args) -> Value | None:
@@ -1226,15 +1225,22 @@ _FUNCTIONS: dict[str, _Function] = {
     **{
         f"jinja2.{path}": _made(f"jinja2.{path.rpartition('.')[2]}")
         for path in (
-            "Template", "environment.Template", "FileSystemLoader", "loaders.FileSystemLoader", "PackageLoader",
+            "Template",
+            "environment.Template",
+            "FileSystemLoader",
+            "loaders.FileSystemLoader",
+            "PackageLoader",
             "loaders.PackageLoader",
         )
     },
     **{
         f"jinja2.{path}": _made(_JINJA_ENVIRONMENT)
         for path in (
-            "Environment", "environment.Environment", "sandbox.SandboxedEnvironment",
-            "sandbox.ImmutableSandboxedEnvironment", "nativetypes.NativeEnvironment",
+            "Environment",
+            "environment.Environment",
+            "sandbox.SandboxedEnvironment",
+            "sandbox.ImmutableSandboxedEnvironment",
+            "nativetypes.NativeEnvironment",
         )
     },
     "functools.partial": _partial,

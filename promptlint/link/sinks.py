@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from promptlint.expression import After, AfterLoop, Attr, Call, Expr, Free, Global, Import, Phi, Star
+from promptlint.expression import After, AfterLoop, Attr, Call, Expr, Free, Global, Import, Phi
 from promptlint.index import Function, Module
 from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link.values import External, Hole, Instance, Routine, Type, Value, options
@@ -320,8 +320,3 @@ def candidates(ev: Evaluator, module: Module) -> Iterator[Function]:
 
 def _mentions_messages(module: Module, function: Function) -> bool:
     return function in module.keyword_messages
-
-
-def spread(node: Call) -> bool:
-    """Whether a call passes ``*args`` or ``**kwargs``."""
-    return any(isinstance(a, Star) for a in node.args) or any(k is None for k, _ in node.keywords)

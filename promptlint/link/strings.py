@@ -16,13 +16,11 @@ from promptlint.link.values import (
     Hole,
     Instance,
     Item,
-    Many,
     Map,
     One,
     Origin,
     Origins,
     Piece,
-    Rest,
     Routine,
     Sent,
     Seq,
@@ -303,8 +301,6 @@ def joined(ev: Evaluator, separator: Value, sequence: Seq, span: Span) -> Text:
             certain = isinstance(item, One) and not item.optional
             result.extend(replace(p, optional=p.optional or not certain) for p in between)
         result.extend(inner)
-        if not isinstance(item, (One, Many)) and not isinstance(item, Rest):
-            continue
     return Text(tuple(result))
 
 
