@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from promptlint.report import Report
     from promptlint.request import Request
 
-FORMATS = ("full", "concise", "json", "github", "sarif")
+FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "rdjson")
 MAP_FORMATS = ("full", "json")
 SEVERITIES = ("info", "warning", "error")
 CONFIDENCES = ("low", "medium", "high")

@@ -11,7 +11,7 @@ from promptlint.report import Report
 if TYPE_CHECKING:
     from promptlint.registry import RuleInfo
 
-FORMATS = ("full", "concise", "json", "github", "sarif")
+FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "rdjson")
 MAP_FORMATS = ("full", "json")
 
 
@@ -45,10 +45,26 @@ def render(
             from promptlint.output import jsonformat
 
             return jsonformat.render(report, shown)
+        case "jsonl":
+            from promptlint.output import jsonformat
+
+            return jsonformat.render_lines(report, shown)
         case "github":
             from promptlint.output import github
 
             return github.render(report, shown)
+        case "gitlab":
+            from promptlint.output import gitlab
+
+            return gitlab.render(shown)
+        case "junit":
+            from promptlint.output import junit
+
+            return junit.render(report, shown)
+        case "rdjson":
+            from promptlint.output import rdjson
+
+            return rdjson.render(report, shown)
         case "sarif":
             from promptlint.output import sarif
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from promptlint.finding import Finding, Severity
-from promptlint.output.words import active, lost, place
+from promptlint.output.words import active, paragraphs, place
 from promptlint.report import Report
 
 _LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -33,9 +33,7 @@ def _finding(finding: Finding) -> str:
         properties |= {"endLine": span.end_line}
     else:
         properties |= {"col": span.column, "endLine": span.line, "endColumn": span.end_column or span.column}
-    cost = lost(finding)
-    parts = [finding.message, f"Lost: {cost}." if cost else "", finding.advice]
-    message = "\n".join(part for part in parts if part)
+    message = "\n".join(paragraphs(finding))
     return _command(_LEVEL[finding.severity], {**properties, "title": finding.rule}, message)
 
 

@@ -1,4 +1,4 @@
-"""``json``: the contract for other programs, version 1. Fields may be added to it, never changed."""
+"""``json`` and ``jsonl``: the contract for other programs, version 1. Fields may be added to it, never changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import isinf
 
 from promptlint.finding import Finding, Site
 from promptlint.output.words import concerns_request, place
-from promptlint.report import Report
+from promptlint.report import Problem, Report
 from promptlint.span import Span
 from promptlint.tokens import Interval
 
@@ -56,6 +56,10 @@ def _finding(finding: Finding) -> dict[str, object]:
     }
 
 
+def _problem(problem: Problem) -> dict[str, object]:
+    return {"path": place(problem.path), "line": problem.line, "message": problem.message}
+
+
 def dumps(document: object) -> str:
     """JSON text that survives any terminal or pipe encoding."""
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
@@ -69,9 +73,12 @@ def render(report: Report, shown: Sequence[Finding]) -> str:
             "files": report.files,
             "requests": len(report.requests),
             "findings": [_finding(finding) for finding in shown],
-            "errors": [
-                {"path": place(problem.path), "line": problem.line, "message": problem.message}
-                for problem in report.problems
-            ],
+            "errors": [_problem(problem) for problem in report.problems],
         }
     )
+
+
+def render_lines(report: Report, shown: Sequence[Finding]) -> str:
+    """``jsonl``: each finding on a line of its own, then ``{"error": ...}`` for each input that could not be read."""
+    objects = [*map(_finding, shown), *({"error": _problem(problem)} for problem in report.problems)]
+    return "".join(f"{json.dumps(entry, allow_nan=False)}\n" for entry in objects)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import promptlint
 from promptlint.finding import Finding, Severity
 from promptlint.output.jsonformat import dumps, interval
-from promptlint.output.words import concerns_request, lost, place, recipient
+from promptlint.output.words import concerns_request, lost, place, recipient, sentence
 from promptlint.report import Report
 from promptlint.span import Span, Step
 
@@ -58,11 +58,6 @@ def _link(text: str, identity: int) -> str:
     return f"[{escaped}]({identity})"
 
 
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
 def _neighbours(finding: Finding) -> list[tuple[Span, str, str]]:
     """Other places the message links to: the span, the words before the link, and the text of the link."""
     places = []
@@ -88,7 +83,7 @@ def _flow(steps: Sequence[Step]) -> Json:
 def _result(finding: Finding, index: int) -> Json:
     neighbours = _neighbours(finding)
     cost = lost(finding)
-    text = [_literal(_sentence(finding.message))]
+    text = [_literal(sentence(finding.message))]
     text += [f"Lost: {cost}."] if cost else []
     text += [f"{before} {_link(link, number)}." for number, (_, before, link) in enumerate(neighbours, 1)]
     text += [_literal(finding.advice)] if finding.advice else []

@@ -93,6 +93,19 @@ def lost(finding: Finding) -> str | None:
     return f"{quantity(finding.tokens_lost)}{behind}, {_how_often(finding)}"
 
 
+def sentence(text: str) -> str:
+    """The text, closed by a full stop unless it is already."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def paragraphs(finding: Finding) -> list[str]:
+    """What a finding says where no code frame can stand: the message, what it costs, and what to do instead."""
+    cost = lost(finding)
+    parts = [finding.message, f"Lost: {cost}." if cost else "", finding.advice]
+    return [part for part in parts if part]
+
+
 def scope(finding: Finding) -> str:
     """The reuse that is lost, in words."""
     return _SCOPES[finding.scope]

