@@ -75,4 +75,5 @@ def render(report: Report, shown: Sequence[Finding]) -> str:
     _counted(root)
     ElementTree.indent(root)
     # Character references for all beyond ASCII: the text survives any terminal or pipe encoding.
-    return ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True).decode("ascii") + "\n"
+    written: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return written.decode("ascii") + "\n"
