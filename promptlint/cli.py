@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "jun
 MAP_FORMATS = ("full", "json")
 SEVERITIES = ("info", "warning", "error")
 CONFIDENCES = ("low", "medium", "high")
+
+_Filter = tuple[str, Callable[["Finding"], bool]]
 
 CLEAN, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
 _STDIN = Path("-")
@@ -62,7 +64,13 @@ def cli() -> None:
     """
 
 
-@cli.command()
+class _Check(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Without this, the path behind a bare --add-ignore would be taken for its reason.
+        return super().parse_args(ctx, ["--add-ignore=" if arg == "--add-ignore" else arg for arg in args])
+
+
+@cli.command(cls=_Check)
 @_paths
 @click.option(
     "--select",
@@ -96,6 +104,23 @@ def cli() -> None:
     "--stdin-filename", metavar="FILE", help="What to call the code that is read from standard input (PATH -)."
 )
 @click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Show only findings that this earlier report (sarif, json, jsonl) does not know; moved lines do not matter.",
+)
+@click.option(
+    "--changed-since",
+    metavar="REV",
+    help="Show only findings whose way from origin to request touches lines changed since this git revision. The whole"
+    " project is analysed all the same.",
+)
+@click.option(
+    "--add-ignore",
+    metavar="[=REASON]",
+    help="Instead of a report, write a comment into the code for each finding, so that it is shown no more.",
+)
+@click.option(
     "--include-tests", is_flag=True, default=None, help="Also report on tests, and count their calls as evidence."
 )
 def check(
@@ -105,6 +130,9 @@ def check(
     exit_zero: bool,
     statistics: bool,
     stdin_filename: str | None,
+    baseline: Path | None,
+    changed_since: str | None,
+    add_ignore: str | None,
     **overrides: Any,
 ) -> int:
     """Report what makes requests miss the cache.
@@ -114,8 +142,13 @@ def check(
     _require(paths)
     stdin = _stdin(paths, stdin_filename)
     settings, registry = _settings([Path(stdin[0])] if stdin else paths, overrides)
+    reason = _reason(add_ignore, stdin)
+    filters = _filters(baseline, changed_since, paths[0] if paths and stdin is None else Path("."))
     report = _run([path for path in paths if path != _STDIN], settings, stdin)
+    report = _narrowed(report, filters, settings)
     listed = [finding for finding in report.findings if _below(finding, settings) is None]
+    if reason is not None:
+        return _add_ignores(listed, reason)
 
     from promptlint import output, terminal
 
@@ -255,6 +288,60 @@ def _run(paths: Sequence[Path], settings: Settings, stdin: tuple[str, str] | Non
         return engine.check(paths, settings, stdin=stdin, progress=progress)
 
 
+def _filters(baseline: Path | None, changed_since: str | None, place: Path) -> list[_Filter]:
+    """For each option that sets findings aside how to say so, and whether it lets a finding through."""
+    filters: list[_Filter] = []
+    if baseline is not None:
+        from promptlint import baseline as earlier
+
+        known = earlier.read(baseline)
+        filters.append((f"of the baseline {baseline}", lambda finding: finding.fingerprint not in known))
+    if changed_since is not None:
+        from promptlint import changes
+
+        filters.append((f"off the lines changed since {changed_since}", changes.since(changed_since, place).touch))
+    return filters
+
+
+def _narrowed(report: Report, filters: Sequence[_Filter], settings: Settings) -> Report:
+    """The report without the findings that the user asked to set aside, with a remark for those else shown."""
+    from dataclasses import replace
+
+    from promptlint.output.words import active, count
+
+    for words, passes in filters:
+        kept = tuple(finding for finding in report.findings if passes(finding))
+        passed = set(kept)
+        dropped = [f for f in active(report.findings) if f not in passed and _below(f, settings) is None]
+        remarks = (f"{count(len(dropped), 'finding')} {words}",) if dropped else ()
+        report = replace(report, findings=kept, set_aside=(*report.set_aside, *remarks))
+    return report
+
+
+def _reason(given: str | None, stdin: tuple[str, str] | None) -> str | None:
+    """The reason to write into comments, "" without one; ``None`` when none are to be written."""
+    if given is None:
+        return None
+    if stdin is not None:
+        raise click.UsageError("--add-ignore writes into files: it cannot be used with standard input")
+    reason = given.strip()
+    if "#" in reason or "\n" in reason or not reason.isprintable():
+        raise click.UsageError("--add-ignore: the reason is one line without #, which would start another comment")
+    return reason
+
+
+def _add_ignores(listed: Sequence[Finding], reason: str) -> int:
+    from promptlint import ignores, terminal
+    from promptlint.output.words import active, count, place
+
+    result = ignores.add(active(listed), reason)
+    lines = [f"{place(f.primary.path)}:{f.primary.line}: no comment can answer this {f.rule}" for f in result.left]
+    where = f" in {count(len(result.written), 'file')}" if result.written else ""
+    lines.append(f"{count(result.answered, 'finding')} answered by a comment{where}.")
+    terminal.write("".join(f"{line}\n" for line in lines))
+    return FOUND if result.left else CLEAN
+
+
 def _below(finding: Finding, settings: Settings) -> str | None:
     """Which threshold holds a finding back, or ``None``."""
     if finding.severity < settings.min_severity:
@@ -364,10 +451,19 @@ def _fail(message: str) -> int:
 def _expected() -> tuple[type[Exception], ...]:
     """The errors whose message is meant for the user; none when the installation is too broken to say."""
     try:
-        from promptlint import config, engine, registry, terminal
+        from promptlint import baseline, changes, config, engine, ignores, registry, terminal
     except ImportError:
         return ()
-    return (config.ConfigError, engine.NoInput, registry.RuleError, registry.UnknownRule, terminal.WriteError)
+    return (
+        baseline.BaselineError,
+        changes.ChangesError,
+        config.ConfigError,
+        engine.NoInput,
+        ignores.IgnoreError,
+        registry.RuleError,
+        registry.UnknownRule,
+        terminal.WriteError,
+    )
 
 
 def _explain(error: Exception) -> int:

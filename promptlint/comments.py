@@ -55,7 +55,7 @@ def read(path: str, text: str) -> tuple[Comment, ...]:
             if (at := lines[number - 1].find("#")) >= 0:
                 comments[number] = (at, lines[number - 1][at:])
     else:
-        strings = list(_long_strings(text))
+        strings = list(long_strings(text))
     alone = {number for number, (column, _) in comments.items() if not lines[number - 1][:column].strip()}
     found = []
     for number, (column, string) in comments.items():
@@ -80,7 +80,7 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
     return tokenize.generate_tokens(io.StringIO(text, newline=None).readline)
 
 
-def _long_strings(text: str) -> Iterator[tuple[int, int]]:
+def long_strings(text: str) -> Iterator[tuple[int, int]]:
     """First and last line of every string literal that spans lines."""
     starts: list[int] = []
     for token in _tokens(text):

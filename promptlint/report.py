@@ -42,3 +42,5 @@ class Report:
     sources: dict[str, str] = field(default_factory=dict)
     """Text of the files that findings point into, by path, for code frames."""
     unparsed: int = 0
+    set_aside: tuple[str, ...] = ()
+    """What the user asked to leave out of ``findings``, in words: how many, and why."""

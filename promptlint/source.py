@@ -18,7 +18,8 @@ from promptlint.span import Span
 MAX_BYTES = 8_000_000
 """Larger files are data or generated; reading them would cost more than it could tell."""
 
-_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+LINE_BREAK = re.compile(r"\r\n|\r|\n")
+"""What ends a line for the Python tokenizer."""
 _FIRST_LINES = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n)?([^\r\n]*)")
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"[ \t\f]*(?:#|$)")
@@ -66,7 +67,7 @@ class Source:
     @cached_property
     def lines(self) -> list[str]:
         """The lines as the Python tokenizer counts them (a form feed or U+2028 does not end a line)."""
-        return _LINE_BREAK.split(self.text)
+        return LINE_BREAK.split(self.text)
 
 
 class Located(Protocol):

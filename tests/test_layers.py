@@ -17,7 +17,7 @@ LAYERS = (
     {"expression", "index", "summarise"},
     {"provider", "finding", "request", "report", "levels"},
     {"link"},
-    {"registry", "config", "suppress", "fingerprint"},
+    {"registry", "config", "suppress", "fingerprint", "baseline", "changes", "ignores"},
     {"api", "engine"},
     {"output", "terminal"},
     {"cli"},

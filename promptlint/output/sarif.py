@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import promptlint
+from promptlint.baseline import FINGERPRINT
 from promptlint.finding import Finding, Severity
 from promptlint.output.jsonformat import dumps, interval
 from promptlint.output.words import concerns_request, lost, place, recipient, sentence
@@ -106,7 +107,7 @@ def _result(finding: Finding, index: int) -> Json:
         },
     }
     if finding.fingerprint:
-        result["partialFingerprints"] = {"promptlint/v1": finding.fingerprint}
+        result["partialFingerprints"] = {FINGERPRINT: finding.fingerprint}
     if finding.flow:
         result["codeFlows"] = [_flow(finding.flow)]
     if finding.suppressed is not None:

@@ -172,6 +172,7 @@ def totals(report: Report, shown: Sequence[Finding]) -> list[str]:
         remarks.append(_hidden(hidden, listed))
     if suppressed:
         remarks.append(f"{suppressed:,} suppressed by {'a comment' if suppressed == 1 else 'comments'}")
+    remarks += report.set_aside
     if remarks:
         lines.append(f"Not shown: {listing(remarks)}.")
     if report.files and not report.requests:
