@@ -188,7 +188,7 @@ def map_command(paths: tuple[Path, ...], output_format: str, why_not: str | None
     Each request in PATHS with its segments, their sizes, what varies in them, and the breakpoints.
     """
     _require(paths)
-    place = _place(why_not) if why_not else None
+    place = _place(why_not) if why_not is not None else None
     settings, _ = _settings(paths, {})
     report = _run(paths, settings, None)
 
@@ -265,7 +265,7 @@ def _settings(paths: Sequence[Path], overrides: dict[str, Any]) -> tuple[Setting
 
 
 def _stdin(paths: Sequence[Path], name: str | None) -> tuple[str, str] | None:
-    """Name and text of the code on standard input, if that is one of the paths."""
+    """Name and text of the code or notebook on standard input, if that is one of the paths."""
     if _STDIN not in paths:
         if name is not None:
             raise click.UsageError("--stdin-filename names what is read from standard input: give - as a path")
@@ -273,10 +273,11 @@ def _stdin(paths: Sequence[Path], name: str | None) -> tuple[str, str] | None:
     from promptlint import source
 
     name = name or "<stdin>"
-    read = source.from_bytes(name, Path(name), sys.stdin.buffer.read())
+    data = sys.stdin.buffer.read()
+    read = source.from_bytes(name, Path(name), data)
     if isinstance(read, source.Unreadable):
         raise click.UsageError(f"{name}: {read.message}")
-    return name, read.text
+    return name, data.decode("utf-8-sig") if read.cells else read.text
 
 
 def _run(paths: Sequence[Path], settings: Settings, stdin: tuple[str, str] | None) -> Report:
@@ -351,18 +352,34 @@ def _below(finding: Finding, settings: Settings) -> str | None:
     return None
 
 
-def _place(text: str) -> tuple[str, int]:
-    from promptlint.source import display
+def _place(text: str) -> tuple[str, int, str]:
+    """The file and the line of its code that a place names, and how to call it."""
+    from promptlint import notebook, source
 
-    name, _, line = text.rpartition(":")
-    if not name or not line.isdecimal() or int(line) < 1:
+    name, _, number = text.rpartition(":")
+    if not name or not number.isdecimal() or int(number) < 1:
         raise click.UsageError(f'--why-not takes FILE:LINE, such as app/agent.py:52, not "{text}"')
+    line, cell = int(number), ""
     if not os.path.isfile(name):
-        raise click.UsageError(f"--why-not: no such file: {name}")
-    return display(name), int(line)
+        name, _, cell = name.rpartition(":")
+    if not os.path.isfile(name):
+        raise click.UsageError(f"--why-not: no such file: {text.rpartition(':')[0]}")
+    path = source.display(name)
+    if not cell and not name.endswith(notebook.SUFFIX):
+        return path, line, f"{path}:{line}"
+    read = source.read(Path(name))
+    if isinstance(read, source.Unreadable):
+        raise click.UsageError(f"--why-not: {path}: {read.message}")
+    here = next((c for c in read.cells if str(c.number) == cell.removeprefix("cell").strip()), None)
+    if here is None or line > here.last - here.first + 1:
+        example = read.cells[-1].number if read.cells else 3
+        raise click.UsageError(
+            f'--why-not takes a code cell and a line in it of a notebook, such as "{path}:cell {example}:1"'
+        )
+    return path, here.first + line - 1, f"{path}:cell {here.number}:{line}"
 
 
-def _why_not(report: Report, settings: Settings, paths: Sequence[Path], path: str, line: int) -> list[str]:
+def _why_not(report: Report, settings: Settings, paths: Sequence[Path], path: str, line: int, shown: str) -> list[str]:
     """What is known about one line: the requests and findings there, and what was held back."""
 
     def here(span: Any) -> bool:
@@ -384,10 +401,10 @@ def _why_not(report: Report, settings: Settings, paths: Sequence[Path], path: st
             f"no request is known here: {why}"
             for why in engine.why_no_request(paths or [Path(".")], settings, path, line)
         ]
-        known = sorted({request.site.span.line for request in report.requests if request.site.span.path == path})
+        known = sorted({request.site.span for request in report.requests if request.site.span.path == path})
         if known:
-            said.append(f"requests in this file start on line {', '.join(map(str, known))}")
-    return [f"{path}:{line}: {sentence}" for sentence in dict.fromkeys(said)]
+            said.append(f"requests in this file start on line {', '.join(dict.fromkeys(span.at for span in known))}")
+    return [f"{shown}: {sentence}" for sentence in dict.fromkeys(said)]
 
 
 def _gates(request: Request, settings: Settings) -> Iterator[str]:

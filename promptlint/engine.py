@@ -24,7 +24,7 @@ from promptlint.link.strings import pieces
 from promptlint.project import NoPython, Options, Project, discover
 from promptlint.report import Problem, Report, Withheld
 from promptlint.request import Kind, Request, Siblings
-from promptlint.source import Unreadable
+from promptlint.source import Source, Unreadable
 from promptlint.span import Span
 
 Progress = Callable[[str, int, int], None]
@@ -56,7 +56,7 @@ def check(
     found, faults = registry.run(selected, requests, _siblings(requests))
     findings = _merged([*found, *_syntax_errors(project, ev, paths, selected)])
     texts = _texts(project, findings)
-    marked = suppress.apply(findings, texts, rules, selected)
+    marked = _in_cells(suppress.apply(findings, texts, rules, selected), project)
     marked = suppress.drop_per_file(marked, settings, rules)
     ordered = sorted(marked, key=lambda f: (f.primary.path, f.primary.line, f.primary.column, f.code, f.message))
     final = fingerprint.with_fingerprints(ordered, texts)
@@ -180,7 +180,7 @@ def _requests(
                 withheld.append(Withheld(place, f"{function.name}() is too deeply nested to analyse"))
             except Exception as error:  # the rest is worth having, and the user is told
                 place = module.span(At.start(function.node))
-                faults.append(Problem(place.path, _fault(function.name, error), place.line))
+                faults.append(Problem(place.path, _fault(function.name, error), place.row, place.cell_number))
     return requests, withheld, faults
 
 
@@ -261,8 +261,10 @@ def _syntax_errors(
         if ref.file.absolute() in named:
             ev.program.parse(ref)
     found = []
+    cells = _notebooks(project)
     for path, broken in sorted(ev.program.broken.items()):
-        span = Span(path, broken.line, broken.column, broken.line, broken.column + 1)
+        cell = cells[path].cell(broken.line) if path in cells else None
+        span = Span(path, broken.line, broken.column, broken.line, broken.column + 1, cell)
         finding = Finding(
             message=f"cannot be parsed: {broken.message}",
             primary=span,
@@ -289,6 +291,27 @@ def _texts(project: Project, findings: Sequence[Finding]) -> dict[str, str]:
             if not isinstance(source, Unreadable):
                 texts[ref.path] = source.text
     return texts
+
+
+def _notebooks(project: Project) -> dict[str, Source]:
+    """The notebooks that were read, by path."""
+    read = ((ref.path, ref.source) for ref in project.files if ref.is_notebook and ref.is_loaded)
+    return {path: source for path, source in read if isinstance(source, Source)}
+
+
+def _in_cells(findings: Sequence[Finding], project: Project) -> Sequence[Finding]:
+    """The findings; those about comments get the cell of the notebook that they stand in."""
+    books = _notebooks(project)
+    if not books:
+        return findings
+    placed = []
+    for finding in findings:
+        span = finding.primary
+        if span.path in books and span.cell is None:
+            span = replace(span, cell=books[span.path].cell(span.line))
+            finding = replace(finding, primary=span, site=replace(finding.site, span=span))
+        placed.append(finding)
+    return placed
 
 
 def _problems(project: Project, ev: Evaluator) -> list[Problem]:

@@ -13,6 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from promptlint import gitignore, walk
+from promptlint.notebook import SUFFIX
 from promptlint.source import Source, Unreadable, display, from_bytes, read_bytes
 
 _MARKERS = (".git", ".hg", "pyproject.toml", "setup.py")
@@ -61,16 +62,20 @@ class SourceRef:
         return self.file.name == "__init__.py"
 
     @property
+    def is_notebook(self) -> bool:
+        return self.file.suffix == SUFFIX
+
+    @property
     def data(self) -> bytes:
-        """The bytes; empty when the file cannot be read (``source`` says why)."""
+        """The bytes, for a notebook those of its Python; empty when the file cannot be read (``source`` says why)."""
         data = self._read()
         return b"" if isinstance(data, Unreadable) else data
 
     @property
     def source(self) -> Source | Unreadable:
         """The file as Python text."""
+        data = self._read()
         if self._source is None:
-            data = self._read()
             self._source = data if isinstance(data, Unreadable) else from_bytes(self.path, self.file, data)
         return self._source
 
@@ -90,8 +95,16 @@ class SourceRef:
 
     def _read(self) -> bytes | Unreadable:
         if self._bytes is None:
-            self._bytes = read_bytes(self.file, self.path)
+            self.take(read_bytes(self.file, self.path))
+            assert self._bytes is not None
         return self._bytes
+
+    def take(self, data: bytes | Unreadable) -> None:
+        """Take the bytes of the file; those of a notebook are read at once, for what it shows can be megabytes."""
+        if self.is_notebook and not isinstance(data, Unreadable):
+            self._source = from_bytes(self.path, self.file, data)
+            data = self._source if isinstance(self._source, Unreadable) else self._source.data
+        self._bytes = data
 
 
 @dataclass(slots=True)
@@ -271,6 +284,8 @@ class Project:
         places = [(os.path.join(ref.directory, ref.file.name), ref) for ref in self.files]
         for file, ref in (*places, *self._links.items()):
             directory, name = os.path.split(file)
+            if ref.is_notebook:
+                continue  # nothing imports it
             dotted = "" if name == "__init__.py" else os.path.splitext(name)[0]
             for root in _upwards(directory, ref.top):
                 if dotted:
@@ -359,7 +374,7 @@ def _ref(file: str, given: str, home: _Home, roots: _Roots, texts: Mapping[str, 
     module = _dotted(directory, roots.of(directory, home.top))
     if name != "__init__.py":
         module = ".".join(filter(None, (module, os.path.splitext(name)[0])))
-    return SourceRef(
+    ref = SourceRef(
         path=display(file),
         file=Path(file),
         module=module,
@@ -367,16 +382,18 @@ def _ref(file: str, given: str, home: _Home, roots: _Roots, texts: Mapping[str, 
         is_example=not _EXAMPLES.isdisjoint(_parts(directory, home.project)),
         directory=directory,
         top=home.top,
-        _bytes=texts.get(file),
     )
+    if file in texts:
+        ref.take(texts[file])
+    return ref
 
 
 def _check_file(path: str) -> None:
     name = os.path.basename(path)
     if not os.path.exists(path):
         raise NoPython(f"{display(path)}: no such file or directory")
-    if not name.endswith(".py") and "." in name:
-        raise NoPython(f"{display(path)}: not a Python file (.py)")
+    if not name.endswith(walk.SUFFIXES) and "." in name:
+        raise NoPython(f"{display(path)}: not a Python file (.py) or notebook (.ipynb)")
 
 
 def _nothing_under(path: str, listing: walk.Listing) -> str:

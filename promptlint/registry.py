@@ -266,7 +266,7 @@ def run(
                     f"rule {info.name} failed on this request, its findings here are missing: {_words(error)}"
                     f" at {_where(error, info.path)}"
                 )
-                problems.append(Problem(site.path, message, site.line))
+                problems.append(Problem(site.path, message, site.row, site.cell_number))
     return tuple(findings), tuple(problems)
 
 

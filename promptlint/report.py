@@ -16,6 +16,8 @@ class Problem:
     path: str
     message: str
     line: int | None = None
+    cell: int | None = None
+    """The number of the cell in a notebook; then the line counts from its start."""
 
 
 @dataclass(frozen=True, slots=True)

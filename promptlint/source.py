@@ -7,13 +7,15 @@ import os
 import re
 import stat
 import warnings
+from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from promptlint.span import Span
+from promptlint.notebook import SUFFIX, NotANotebook, code
+from promptlint.span import Cell, Span
 
 MAX_BYTES = 8_000_000
 """Larger files are data or generated; reading them would cost more than it could tell."""
@@ -47,12 +49,16 @@ class Broken:
 
 @dataclass(frozen=True)
 class Source:
-    """A file that was read and can be decoded; ``path`` is what the user is shown, ``file`` what the system opens."""
+    """A file that was read and can be decoded; ``path`` is what the user is shown, ``file`` what the system opens.
+
+    Of a notebook, ``data`` is the Python in its ``cells``.
+    """
 
     path: str
     file: Path
     data: bytes
     encoding: str = "utf-8"
+    cells: tuple[Cell, ...] = ()
 
     @cached_property
     def text(self) -> str:
@@ -68,6 +74,10 @@ class Source:
     def lines(self) -> list[str]:
         """The lines as the Python tokenizer counts them (a form feed or U+2028 does not end a line)."""
         return LINE_BREAK.split(self.text)
+
+    def cell(self, line: int) -> Cell | None:
+        """The cell of a notebook that holds a line."""
+        return self.cells[max(0, bisect_right(self.cells, line, key=lambda c: c.first) - 1)] if self.cells else None
 
 
 class Located(Protocol):
@@ -129,7 +139,9 @@ def reason(error: OSError) -> str:
 
 
 def from_bytes(shown: str, file: Path, data: bytes) -> Source | Unreadable:
-    """Check that bytes are Python text by the rules of PEP 263."""
+    """Check that the bytes of a file are Python text by the rules of PEP 263, or a notebook."""
+    if file.suffix == SUFFIX:
+        return _notebook(shown, file, data)
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return Unreadable(shown, "encoded as UTF-16, which Python does not read; save the file as UTF-8", 1)
     nul = data.find(b"\0")
@@ -155,6 +167,14 @@ def from_bytes(shown: str, file: Path, data: bytes) -> Source | Unreadable:
     except ValueError as error:
         return Unreadable(shown, f'declares the encoding "{declared}" but is not encoded so ({error})')
     return source
+
+
+def _notebook(shown: str, file: Path, data: bytes) -> Source | Unreadable:
+    try:
+        text, cells = code(data)
+    except NotANotebook as error:
+        return Unreadable(shown, str(error))
+    return Source(shown, file, text.encode(), cells=cells)
 
 
 def _declared_encoding(data: bytes) -> str | None:
@@ -217,6 +237,7 @@ def span(source: Source, node: Located) -> Span:
         _column(source, node.lineno, node.col_offset),
         end_line,
         _column(source, end_line, end_column),
+        source.cell(node.lineno) if source.cells else None,
     )
 
 

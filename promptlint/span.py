@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A code cell of a notebook: its number among all cells from 1, and which lines of the notebook's code it holds."""
+
+    number: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A stretch of one file; lines and columns count from 1, columns in code points, the end column is exclusive."""
+    """A stretch of one file; lines and columns count from 1, columns in code points, the end column is exclusive.
+
+    Lines of a notebook are those of all its code cells, one after the other; ``cell`` is the one that the span starts
+    in, and what is shown to the user (``row``, ``end_row``, ``at``) counts from there.
+    """
 
     path: str
     line: int
     column: int = 1
     end_line: int = 0
     end_column: int = 0
+    cell: Cell | None = field(default=None, compare=False)
+
+    @property
+    def row(self) -> int:
+        """The line as the user counts it."""
+        return self.line - self.cell.first + 1 if self.cell else self.line
+
+    @property
+    def end_row(self) -> int:
+        """The last line as the user counts it; 0 where it is not known."""
+        return self.end_line - self.cell.first + 1 if self.cell and self.end_line else self.end_line
+
+    @property
+    def cell_number(self) -> int | None:
+        """The number of the cell in a notebook."""
+        return self.cell.number if self.cell else None
+
+    @property
+    def at(self) -> str:
+        """The line in words, with its cell in a notebook: "12", "cell 3:12"."""
+        return f"cell {self.cell.number}:{self.row}" if self.cell else str(self.line)
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}"
+        return f"{self.path}:{self.at}"
 
 
 @dataclass(frozen=True, slots=True)

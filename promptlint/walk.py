@@ -7,9 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from promptlint import gitignore
+from promptlint import gitignore, notebook
 from promptlint.gitignore import Ignore
 from promptlint.source import Unreadable, display, reason
+
+SUFFIXES = (".py", notebook.SUFFIX)
+"""What files with Python are called."""
 
 # fmt: off
 _SKIPPED = frozenset((
@@ -80,7 +83,7 @@ def _walk(given: str, exclude: Ignore, keep_tests: bool, above: tuple[Ignore, ..
         below = []
         for entry in entries:
             is_directory = _is_directory(entry)
-            if entry.name in _SKIPPED if is_directory else not entry.name.endswith(".py"):
+            if entry.name in _SKIPPED if is_directory else not entry.name.endswith(SUFFIXES):
                 continue
             if is_directory and (entry.is_symlink() or entry.name.endswith(".egg-info")):
                 continue

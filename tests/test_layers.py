@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
     {"__init__", "span", "tokens"},
-    {"downlevel", "source", "gitignore", "walk", "project", "comments", "knowledge"},
+    {"downlevel", "notebook", "source", "gitignore", "walk", "project", "comments", "knowledge"},
     {"expression", "index", "summarise"},
     {"provider", "finding", "request", "report", "levels"},
     {"link"},

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from promptlint.finding import Finding
 from promptlint.output import statistics as counts
 from promptlint.output.paint import SEVERITY, Paint
-from promptlint.output.words import active, place, plain, unread
+from promptlint.output.words import active, plain, spot, unread
 from promptlint.report import Report
 
 
 def _line(finding: Finding, paint: Paint) -> str:
     span = finding.primary
     level = paint(f"[{finding.severity}]", SEVERITY[finding.severity])
-    where = paint(f"{place(span.path)}:{span.line}:{span.column}:", "bold")
+    where = paint(f"{spot(span)}:{span.column}:", "bold")
     return f"{where} {finding.code} {finding.rule} {level} {plain(finding.message)}"
 
 

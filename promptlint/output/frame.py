@@ -14,7 +14,7 @@ from itertools import accumulate
 from rich.cells import cell_len
 
 from promptlint.output.paint import Paint
-from promptlint.output.words import place, visible
+from promptlint.output.words import spot, visible
 from promptlint.span import Span
 
 _TAB = 4
@@ -44,6 +44,14 @@ class Frame:
 def lines_of(text: str) -> list[str]:
     """The lines of a file as Python numbers them."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def sheet_of(text: str, span: Span) -> list[str]:
+    """The lines of a file, or of the cell of a notebook, that the user counts the rows of a span in."""
+    if not text:
+        return []
+    lines = lines_of(text)
+    return lines[span.cell.first - 1 : span.cell.last] if span.cell else lines
 
 
 def pieces(text: str) -> list[str]:
@@ -101,7 +109,7 @@ def _columns(span: Span, length: int) -> tuple[int, int]:
 
 def _label(mark: Mark) -> str:
     if mark.span.end_line > mark.span.line:
-        return f"{mark.label} (to line {mark.span.end_line})".strip()
+        return f"{mark.label} (to line {mark.span.end_row})".strip()
     return mark.label
 
 
@@ -124,47 +132,45 @@ def _underlines(text: str, marks: Sequence[Mark], room: int, paint: Paint) -> It
 
 
 def _wanted(marks: Sequence[Mark], lines: Sequence[str]) -> list[int]:
-    """The numbers of the lines of one file to print: marked ones, and context of the primary span."""
-    wanted = {mark.span.line for mark in marks}
+    """The numbers of the lines of one sheet to print: marked ones, and context of the primary span."""
+    wanted = {mark.span.row for mark in marks}
     for mark in marks:
         if mark.primary:
-            around = range(max(1, mark.span.line - _CONTEXT), min(len(lines), mark.span.line + _CONTEXT) + 1)
+            around = range(max(1, mark.span.row - _CONTEXT), min(len(lines), mark.span.row + _CONTEXT) + 1)
             filled = [number for number in around if lines[number - 1].strip() or number in wanted]
             wanted.update(range(filled[0], filled[-1] + 1))
     return sorted(wanted)
 
 
 def draw(marks: Sequence[Mark], sources: Mapping[str, str], width: int, paint: Paint) -> Frame:
-    """The frame of one finding: the file of the first mark, then the others under a line that names them.
+    """The frame of one finding: the sheet of the first mark, then the others under a line that names them.
+
+    A sheet is what the user counts lines in: a file, or a cell of a notebook.
 
     Marks in files whose text is not known, or beyond its end, are left out.
     """
-    paths = dict.fromkeys(mark.span.path for mark in marks)
-    texts = {path: lines_of(sources[path]) for path in paths if path in sources}
-    known = [mark for mark in marks if mark.span.path in texts and 1 <= mark.span.line <= len(texts[mark.span.path])]
-    wanted = {
-        path: _wanted([mark for mark in known if mark.span.path == path], texts[path])
-        for path in dict.fromkeys(mark.span.path for mark in known)
-    }
+    sheets: dict[tuple[str, int | None], list[Mark]] = {}
+    for mark in marks:
+        sheets.setdefault((mark.span.path, mark.span.cell_number), []).append(mark)
+    texts = {sheet: sheet_of(sources.get(sheet[0], ""), found[0].span) for sheet, found in sheets.items()}
+    known = {sheet: [m for m in found if 1 <= m.span.row <= len(texts[sheet])] for sheet, found in sheets.items()}
+    wanted = {sheet: _wanted(found, texts[sheet]) for sheet, found in known.items() if found}
     gutter = max((len(str(numbers[-1])) for numbers in wanted.values()), default=1)
     bar = paint("|", "blue")
     empty = f"{' ' * gutter} {bar}"
     rows: list[str] = []
-    for path, numbers in wanted.items():
-        if known[0].span.path != path:
-            first = next(mark.span for mark in known if mark.span.path == path)
-            rows.append(f"{' ' * gutter}{paint(':::', 'blue')} {place(path)}:{first.line}:{first.column}")
+    for sheet, numbers in wanted.items():
+        if rows:
+            first = known[sheet][0].span
+            rows.append(f"{' ' * gutter}{paint(':::', 'blue')} {spot(first)}:{first.column}")
         rows.append(empty)
         previous = numbers[0] - 1
         for number in numbers:
             if number > previous + 1:
                 rows.append(paint("...", "blue"))
             previous = number
-            here = sorted(
-                (mark for mark in known if mark.span.path == path and mark.span.line == number),
-                key=lambda mark: not mark.primary,
-            )
-            text, *below = _underlines(texts[path][number - 1], here, width - gutter - 3, paint)
+            here = sorted((mark for mark in known[sheet] if mark.span.row == number), key=lambda mark: not mark.primary)
+            text, *below = _underlines(texts[sheet][number - 1], here, width - gutter - 3, paint)
             rows.append(f"{paint(f'{number:>{gutter}}', 'blue')} {bar} {text}".rstrip())
             rows.extend(f"{empty} {row}" for row in below)
     return Frame(tuple(rows), gutter)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from promptlint.finding import Confidence, Finding
 from promptlint.output import statistics as counts
 from promptlint.output import words
-from promptlint.output.frame import Mark, clip, draw, lines_of
+from promptlint.output.frame import Mark, clip, draw, sheet_of
 from promptlint.output.paint import SEVERITY, Paint
 from promptlint.report import Report
 from promptlint.span import Step
@@ -18,7 +18,7 @@ _ALSO = 5
 
 def _header(finding: Finding, paint: Paint) -> str:
     span = finding.primary
-    where = paint(f"{words.place(span.path)}:{span.line}:{span.column}", "bold")
+    where = paint(f"{words.spot(span)}:{span.column}", "bold")
     level = paint(f"{finding.severity}[{finding.rule}]", SEVERITY[finding.severity])
     return f"{where} {level} {paint(words.plain(finding.message), 'bold')}"
 
@@ -38,11 +38,10 @@ def _steps(flow: Sequence[Step], sources: Mapping[str, str], gutter: int, width:
     indent = " " * (gutter + 5 + digits)
     for number, step in enumerate(flow, 1):
         because = paint(f"  [{words.plain(step.because)}]", "dim") if step.because else ""
-        where = f"{words.place(step.span.path)}:{step.span.line}"
-        yield f"{' ' * (gutter + 3)}{number:>{digits}}. {where}: {words.plain(step.message)}{because}"
-        lines = lines_of(sources.get(step.span.path, ""))
-        if 1 <= step.span.line <= len(lines) and lines[step.span.line - 1].strip():
-            line = lines[step.span.line - 1]
+        yield f"{' ' * (gutter + 3)}{number:>{digits}}. {words.spot(step.span)}: {words.plain(step.message)}{because}"
+        lines = sheet_of(sources.get(step.span.path, ""), step.span)
+        if 1 <= step.span.row <= len(lines) and lines[step.span.row - 1].strip():
+            line = lines[step.span.row - 1]
             margin = len(line) - len(line.lstrip())
             start = max(0, step.span.column - 1 - margin)
             yield f"{indent}{paint('|', 'blue')} {clip(line.strip(), width - len(indent) - 2, start)}"

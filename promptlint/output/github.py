@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from promptlint.finding import Finding, Severity
-from promptlint.output.words import active, paragraphs, place
+from promptlint.output.words import active, first_line, in_file, paragraphs, place
 from promptlint.report import Report
 
 _LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -27,7 +27,7 @@ def _command(level: str, properties: dict[str, str | int], message: str) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    span = finding.primary
+    span = in_file(finding.primary)
     properties: dict[str, str | int] = {"file": place(span.path), "line": span.line}
     if span.end_line > span.line:  # GitHub refuses columns unless the annotation is on one line
         properties |= {"endLine": span.end_line}
@@ -42,7 +42,7 @@ def render(report: Report, shown: Sequence[Finding]) -> str:
     unread = (
         _command(
             "warning",
-            {"file": place(problem.path), "line": problem.line or 1, "title": "not checked"},
+            {"file": place(problem.path), "line": first_line(problem), "title": "not checked"},
             problem.message,
         )
         for problem in report.problems

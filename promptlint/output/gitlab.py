@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from promptlint.finding import Finding, Severity
 from promptlint.output.jsonformat import dumps
-from promptlint.output.words import active, paragraphs, place, sentence
+from promptlint.output.words import active, in_file, paragraphs, place, sentence
 
 _LEVEL = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
 """As other linters map their levels: ``critical`` and ``blocker`` stay free for what must not be merged."""
 
 
 def _finding(finding: Finding) -> dict[str, object]:
-    span = finding.primary
+    span = in_file(finding.primary)
     return {
         "description": " ".join(map(sentence, paragraphs(finding))),
         "check_name": finding.rule,

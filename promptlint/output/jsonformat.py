@@ -21,8 +21,12 @@ def interval(tokens: Interval) -> dict[str, int | None]:
 
 
 def point(span: Span) -> dict[str, str | int]:
-    """The file and line of a span."""
-    return {"path": place(span.path), "line": span.line}
+    """The file and line of a span, and the cell that the line counts from in a notebook."""
+    return {"path": place(span.path), **_cell(span.cell_number), "line": span.row}
+
+
+def _cell(number: int | None) -> dict[str, int]:
+    return {"cell": number} if number else {}
 
 
 def _request(site: Site) -> dict[str, str | int | None]:
@@ -39,9 +43,10 @@ def _finding(finding: Finding) -> dict[str, object]:
         "confidence": str(finding.confidence),
         "message": finding.message,
         "path": place(primary.path),
-        "line": primary.line,
+        **_cell(primary.cell_number),
+        "line": primary.row,
         "column": primary.column,
-        "end_line": primary.end_line or primary.line,
+        "end_line": primary.end_row or primary.row,
         "end_column": primary.end_column or primary.column,
         "scope": finding.scope.value,
         "region": finding.region.value,
@@ -57,7 +62,8 @@ def _finding(finding: Finding) -> dict[str, object]:
 
 
 def _problem(problem: Problem) -> dict[str, object]:
-    return {"path": place(problem.path), "line": problem.line, "message": problem.message}
+    where = {"path": place(problem.path), **_cell(problem.cell), "line": problem.line}
+    return {**where, "message": problem.message}
 
 
 def dumps(document: object) -> str:

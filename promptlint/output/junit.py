@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from promptlint.finding import Finding
-from promptlint.output.words import paragraphs, place, plain
+from promptlint.output.words import first_line, in_file, paragraphs, place, plain, spot
 from promptlint.report import Problem, Report
 
 _NO_XML = {0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
@@ -25,21 +25,20 @@ def _case(suite: ElementTree.Element, path: str, name: str, line: int) -> Elemen
 def _finding(suite: ElementTree.Element, path: str, finding: Finding) -> None:
     span = finding.primary
     # Services show one test of each name, so the place belongs to the name.
-    case = _case(suite, path, f"{finding.rule} at {span.line}:{span.column}", span.line)
+    case = _case(suite, path, f"{finding.rule} at {span.at}:{span.column}", in_file(span).line)
     if finding.suppressed is not None:
         ElementTree.SubElement(case, "skipped", message=_clean(finding.suppressed) or "suppressed by a comment")
         return
     message, kind = _clean(finding.message), str(finding.severity)
-    body = [f"{path}:{span.line}:{span.column}", *map(_clean, paragraphs(finding)[1:])]
+    body = [f"{path}:{span.at}:{span.column}", *map(_clean, paragraphs(finding)[1:])]
     body += [
-        f"{number}. {_clean(place(step.span.path))}:{step.span.line}: {_clean(step.message)}"
-        for number, step in enumerate(finding.flow, 1)
+        f"{number}. {_clean(spot(step.span))}: {_clean(step.message)}" for number, step in enumerate(finding.flow, 1)
     ]
     ElementTree.SubElement(case, "failure", message=message, type=kind).text = "\n".join(body)
 
 
 def _problem(suite: ElementTree.Element, path: str, problem: Problem) -> None:
-    case = _case(suite, path, "readable", problem.line or 1)
+    case = _case(suite, path, "readable", first_line(problem))
     ElementTree.SubElement(case, "error", message=f"not checked: {_clean(problem.message)}", type="unreadable")
 
 

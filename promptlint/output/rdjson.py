@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from promptlint.finding import Finding, Severity
 from promptlint.output.frame import lines_of
 from promptlint.output.jsonformat import dumps
-from promptlint.output.words import active, paragraphs, place
+from promptlint.output.words import active, first_line, paragraphs, place
 from promptlint.report import Report
 from promptlint.span import Span
 
@@ -24,6 +24,8 @@ def _position(line: int, column: int, lines: Sequence[str]) -> Json:
 
 
 def _location(span: Span, sources: Mapping[str, str]) -> Json:
+    if span.cell:
+        return {"path": place(span.path), "range": {"start": {"line": 1}}}
     lines = lines_of(sources.get(span.path, ""))
     where: Json = {"start": _position(span.line, span.column, lines)}
     if span.end_line:
@@ -50,7 +52,7 @@ def render(report: Report, shown: Sequence[Finding]) -> str:
     diagnostics += [
         {
             "message": f"not checked: {problem.message}",
-            "location": {"path": place(problem.path), "range": {"start": {"line": problem.line or 1}}},
+            "location": {"path": place(problem.path), "range": {"start": {"line": first_line(problem)}}},
             "severity": "WARNING",
             "source": {"name": "promptlint"},
         }

@@ -22,10 +22,6 @@ _HEADINGS = ("#", "region", "tokens", "lifetime", "marker", "origin", "content")
 _STYLE = {Lifetime.TURN: "yellow", Lifetime.CALL: "red"}
 
 
-def _spot(span: Span) -> str:
-    return f"{words.place(span.path)}:{span.line}"
-
-
 def _origin(segment: Segment) -> Span:
     """The source that makes the segment vary, or the place where it is written."""
     return segment.causes[0].origin if segment.causes else segment.span
@@ -101,13 +97,13 @@ def _verdict(request: Request, end: int) -> str:
 
 def _facts(request: Request) -> Iterator[str]:
     yield f"to {words.recipient(request.site)}; {_caching(request)}"
-    where = f" ({_spot(request.reuse.span)})" if request.reuse.span else ""
+    where = f" ({words.spot(request.reuse.span)})" if request.reuse.span else ""
     yield f"reuse: {words.plain(request.reuse.why) or 'no evidence that it is sent more than once'}{where}"
     if request.path:
-        yield "called through: " + " > ".join(_spot(step.span) for step in request.path)
+        yield "called through: " + " > ".join(words.spot(step.span) for step in request.path)
     for mutator in request.mutators:
         guard = "" if mutator.guard == "always" else f", on {mutator.guard}"
-        yield f"history changed at {_spot(mutator.span)}: {words.plain(mutator.what)} ({mutator.kind}{guard})"
+        yield f"history changed at {words.spot(mutator.span)}: {words.plain(mutator.what)} ({mutator.kind}{guard})"
     if request.open:
         yield f"may also get, unseen: {', '.join(map(words.plain, request.open))}"
     if request.confidence is not Confidence.HIGH:
@@ -125,7 +121,7 @@ def _rows(request: Request) -> list[tuple[str, ...]]:
             _number(segment.tokens),
             str(lifetime(segment)),
             ", ".join(markers.get(number - 1, [])),
-            _spot(_origin(segment)),
+            words.spot(_origin(segment)),
             _content(segment),
         )
         for number, segment in enumerate(request.segments, 1)
@@ -163,7 +159,7 @@ def _table(request: Request, width: int, paint: Paint) -> Iterator[str]:
 
 
 def _request(request: Request, width: int, paint: Paint) -> Iterator[str]:
-    yield f"{paint(_spot(request.site.span), 'bold')} {request.api}"
+    yield f"{paint(words.spot(request.site.span), 'bold')} {request.api}"
     for fact in _facts(request):
         yield f"  {fact}"
     if request.segments:

@@ -13,7 +13,7 @@ import promptlint
 from promptlint.baseline import FINGERPRINT
 from promptlint.finding import Finding, Severity
 from promptlint.output.jsonformat import dumps, interval
-from promptlint.output.words import concerns_request, lost, place, recipient, sentence
+from promptlint.output.words import concerns_request, first_line, lost, place, recipient, sentence, spot
 from promptlint.report import Report
 from promptlint.span import Span, Step
 
@@ -37,6 +37,8 @@ def _artifact(path: str) -> Json:
 
 
 def _region(span: Span) -> Json:
+    if span.cell:
+        return {"startLine": 1}
     region: Json = {"startLine": span.line, "startColumn": span.column}
     if span.end_line:
         region |= {"endLine": span.end_line, "endColumn": span.end_column}
@@ -63,21 +65,21 @@ def _neighbours(finding: Finding) -> list[tuple[Span, str, str]]:
     """Other places the message links to: the span, the words before the link, and the text of the link."""
     places = []
     if concerns_request(finding):
-        places.append((finding.site.span, f"Sent to {recipient(finding.site)} at", _spot(finding.site.span)))
+        places.append((finding.site.span, f"Sent to {recipient(finding.site)} at", spot(finding.site.span)))
     if finding.origin and finding.origin != finding.primary:
-        places.append((finding.origin, "The value comes from", _spot(finding.origin)))
-    places += [(span, "See", label or _spot(span)) for span, label in finding.related]
-    places += [(site.span, f"Also hits {recipient(site)} at", _spot(site.span)) for site in finding.also]
+        places.append((finding.origin, "The value comes from", spot(finding.origin)))
+    places += [(span, "See", label or spot(span)) for span, label in finding.related]
+    places += [(site.span, f"Also hits {recipient(site)} at", spot(site.span)) for site in finding.also]
     return places
 
 
-def _spot(span: Span) -> str:
-    return f"{place(span.path)}:{span.line}"
+def _step(step: Step) -> str:
+    return f"{spot(step.span)}: {step.message}" if step.span.cell else step.message
 
 
 def _flow(steps: Sequence[Step]) -> Json:
     kept = steps if len(steps) <= _MAX_STEPS else [*steps[: _MAX_STEPS - 1], steps[-1]]
-    locations = [{"location": _location(step.span, step.message)} for step in kept]
+    locations = [{"location": _location(step.span, _step(step))} for step in kept]
     return {"threadFlows": [{"locations": locations}]}
 
 
@@ -85,6 +87,7 @@ def _result(finding: Finding, index: int) -> Json:
     neighbours = _neighbours(finding)
     cost = lost(finding)
     text = [_literal(sentence(finding.message))]
+    text += [f"In {_literal(spot(finding.primary))}."] if finding.primary.cell else []
     text += [f"Lost: {cost}."] if cost else []
     text += [f"{before} {_link(link, number)}." for number, (_, before, link) in enumerate(neighbours, 1)]
     text += [_literal(finding.advice)] if finding.advice else []
@@ -146,7 +149,7 @@ def _descriptors(rules: Sequence[RuleInfo], findings: Sequence[Finding]) -> list
 def _notifications(report: Report, left_out: int) -> list[Json]:
     notes: list[Json] = []
     for problem in report.problems:
-        span = Span(problem.path, problem.line or 1)
+        span = Span(problem.path, first_line(problem))
         notes.append(
             {"level": "warning", "message": {"text": f"not checked: {problem.message}"}, "locations": [_location(span)]}
         )

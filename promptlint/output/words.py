@@ -11,7 +11,8 @@ from math import isinf
 from pathlib import PurePath
 
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
-from promptlint.report import Report
+from promptlint.report import Problem, Report
+from promptlint.span import Span
 from promptlint.tokens import Interval
 
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -46,6 +47,16 @@ def place(path: str) -> str:
     return PurePath(path).as_posix()
 
 
+def spot(span: Span) -> str:
+    """Path and line of a place: ``app/agent.py:52``, ``notes.ipynb:cell 3:12``."""
+    return f"{place(span.path)}:{span.at}"
+
+
+def in_file(span: Span) -> Span:
+    """The place for formats that know lines of files only: those in a notebook stand for nothing in its JSON."""
+    return Span(span.path, 1) if span.cell else span
+
+
 def count(number: int, noun: str) -> str:
     """The number with its noun: "1 file", "1,200 files"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
@@ -68,7 +79,7 @@ def recipient(site: Site) -> str:
 
 def at(site: Site) -> str:
     """Where a request is sent and to whom: ``app/agent.py:52 (anthropic, claude-sonnet-5)``."""
-    return f"{place(site.span.path)}:{site.span.line} ({recipient(site)})"
+    return f"{spot(site.span)} ({recipient(site)})"
 
 
 def _how_often(finding: Finding) -> str:
@@ -102,8 +113,12 @@ def sentence(text: str) -> str:
 def paragraphs(finding: Finding) -> list[str]:
     """What a finding says where no code frame can stand: the message, what it costs, and what to do instead."""
     cost = lost(finding)
-    parts = [finding.message, f"Lost: {cost}." if cost else "", finding.advice]
+    parts = [_in_cell(finding.primary) + finding.message, f"Lost: {cost}." if cost else "", finding.advice]
     return [part for part in parts if part]
+
+
+def _in_cell(span: Span) -> str:
+    return f"cell {span.cell_number}, line {span.row}: " if span.cell else ""
 
 
 def scope(finding: Finding) -> str:
@@ -127,9 +142,18 @@ def active(findings: Iterable[Finding]) -> list[Finding]:
 def unread(report: Report) -> list[str]:
     """One line for each input that could not be analysed."""
     return [
-        f"{place(problem.path)}{f':{problem.line}' if problem.line else ''}: not checked: {plain(problem.message)}"
-        for problem in report.problems
+        f"{place(problem.path)}{_at(problem)}: not checked: {plain(problem.message)}" for problem in report.problems
     ]
+
+
+def _at(problem: Problem) -> str:
+    cell = f":cell {problem.cell}" if problem.cell else ""
+    return f"{cell}:{problem.line}" if problem.line else cell
+
+
+def first_line(problem: Problem) -> int:
+    """The line for formats that want one, as ``in_file``."""
+    return 1 if problem.cell else problem.line or 1
 
 
 def listing(parts: Sequence[str]) -> str:
