@@ -22,6 +22,8 @@ _FILE = "knowledge/providers.toml"
 _REGIONS = ("tools", "system", "messages")
 _TRIGGERS = ("explicit", "automatic", "unknown")
 _CONFIDENCES = ("high", "med", "low")
+POLICIES = ("markers", "window", "blocks", "slots", "units", "none")
+"""How a provider keeps and finds prefixes, as the header of the file explains; "none" also where nobody says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,14 @@ class Facts:
     the number of tokens by which a cached prefix grows. ``routing`` names the parameter that keeps requests with one
     prefix together. ``refuses`` are cache fields answered with an error. ``object_conflicts`` are parameters that
     cannot stand beside a cache object.
+
+    ``policy`` is one of ``POLICIES``. ``read`` is the price of a cached token in prices of an uncached one, ``None``
+    when not known; ``write`` the same for written tokens, by lifetime. ``window`` counts the breakpoints among which an
+    earlier write is found. ``concurrent``: a request can read from one that is still running.
+    ``input_includes_cached`` says whether the usage counts cached tokens as input, too; ``usage_input``,
+    ``usage_read`` and ``usage_write`` are paths in the response. ``diagnostics`` says how the provider itself explains
+    a miss, ``isolation`` who shares a cache, ``pitfalls`` what surprises, and ``disputed`` what sources say
+    differently, with the side that was taken.
     """
 
     provider: str
@@ -82,6 +92,19 @@ class Facts:
     routing: str = ""
     refuses: tuple[str, ...] = ()
     object_conflicts: tuple[str, ...] = ()
+    policy: str = "none"
+    read: float | None = None
+    write: tuple[tuple[str, float], ...] = ()
+    window: int | None = None
+    concurrent: bool = False
+    input_includes_cached: bool | None = None
+    usage_input: tuple[str, ...] = ()
+    usage_read: tuple[str, ...] = ()
+    usage_write: tuple[str, ...] = ()
+    diagnostics: str = ""
+    isolation: str = ""
+    pitfalls: tuple[str, ...] = ()
+    disputed: tuple[str, ...] = ()
     invalidation: tuple[Invalidation, ...] = ()
     as_of: date | None = None
     confidence: str = "low"
@@ -90,6 +113,18 @@ class Facts:
     def invalidates(self, parameter: str) -> Invalidation | None:
         """What a change of this request parameter costs, or ``None`` when it is not known to cost anything."""
         return next((row for row in self.invalidation if parameter in row.parameters), None)
+
+    def write_price(self, ttl: str | None = None) -> float:
+        """Price of a written token in prices of an uncached one, for the lifetime asked for or the usual one."""
+        return dict(self.write).get(ttl or self.default_ttl or "", 1.0)
+
+    def lifetime(self, ttl: str | None = None) -> float | None:
+        """Seconds that an entry lives after its last use, for the lifetime asked for; ``None``: no promise."""
+        return _SECONDS.get(ttl or "", self.ttl_seconds) or None
+
+
+_SECONDS: dict[str, float] = {"5m": 300, "30m": 1800, "1h": 3600, "12h": 43_200, "24h": 86_400}
+"""Lifetimes by the names that requests use."""
 
 
 @cache
@@ -123,6 +158,16 @@ def providers() -> tuple[str, ...]:
     return tuple(_table().rows)
 
 
+def model_rows(provider: str) -> tuple[Mapping[str, Any], ...]:
+    """What a provider's own rows state for some models, each with the ``pattern`` of their names."""
+    return tuple(row for _, row in _table().rows[provider].models)
+
+
+def source(tag: str) -> str:
+    """What a tag in ``Facts.sources`` stands for."""
+    return str(_table().sources[tag])
+
+
 _Row = Mapping[str, Any]
 """A validated table or row, its lists turned into tuples."""
 
@@ -150,6 +195,7 @@ class Table:
     """Of the sections of ``identify`` whose keys are patterns: what each stands for, in order."""
     prefixes: Mapping[str, str]
     channels: Mapping[str, tuple[tuple[re.Pattern[str], str], ...]]
+    sources: Mapping[str, Any]
 
     def facts(self, provider: str, model: str | None) -> Facts:
         name = provider if provider in self.rows else UNKNOWN
@@ -268,7 +314,7 @@ def parse(text: str, where: str) -> Table:
     for prefix, target in prefixes.items():
         _target(prefix, target, f"{where}, identify.prefixes", known)
     patterns = {name: _patterns(section, f"{where}, identify.{name}", known) for name, section in sections.items()}
-    return Table(rows, patterns, prefixes, channels)
+    return Table(rows, patterns, prefixes, channels, sources)
 
 
 def _provider(name: str, table: object, where: str, tags: frozenset[str]) -> _Provider:
@@ -318,6 +364,10 @@ def _references(rows: Mapping[str, _Provider], where: str) -> None:
 _Check = tuple[str, Callable[[Any], bool]]
 
 
+def _factor(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
 def _one_of(*words: str) -> _Check:
     return f"one of {', '.join(words)}", lambda value: value in words
 
@@ -333,6 +383,11 @@ _TEXTS: _Check = (
 )
 _COUNT: _Check = ("a whole number, 0 or more", lambda value: type(value) is int and value >= 0)
 _FLAG: _Check = ("true or false", lambda value: isinstance(value, bool))
+_FACTOR: _Check = ("a number, 0 or more", lambda value: _factor(value))
+_FACTORS: _Check = (
+    f"a table of {', '.join(_SECONDS)} and numbers",
+    lambda value: isinstance(value, Mapping) and all(k in _SECONDS and _factor(v) for k, v in value.items()),
+)
 _DATE: _Check = ("a date", lambda value: type(value) is date)
 
 _COMMON_FIELDS: dict[str, _Check] = {
@@ -346,6 +401,9 @@ _COMMON_FIELDS: dict[str, _Check] = {
     "ttl_seconds": _COUNT,
     "granularity": _COUNT,
     "refuses": _TEXTS,
+    "policy": _one_of(*POLICIES),
+    "read": _FACTOR,
+    "write": _FACTORS,
     "sources": _TEXTS,
     "as_of": _DATE,
     "confidence": _one_of(*_CONFIDENCES),
@@ -361,6 +419,16 @@ _TABLE_FIELDS: dict[str, _Check] = _COMMON_FIELDS | {
     "longer_ttl_first": _FLAG,
     "routing": _TEXT,
     "object_conflicts": _TEXTS,
+    "window": _COUNT,
+    "concurrent": _FLAG,
+    "input_includes_cached": _FLAG,
+    "usage_input": _TEXTS,
+    "usage_read": _TEXTS,
+    "usage_write": _TEXTS,
+    "diagnostics": _TEXT,
+    "isolation": _TEXT,
+    "pitfalls": _TEXTS,
+    "disputed": _TEXTS,
 }
 _MODEL_FIELDS: dict[str, _Check] = _COMMON_FIELDS | {"pattern": _TEXT, "use": _TEXT, "caches": _FLAG}
 _CHANGE_FIELDS: dict[str, _Check] = {
@@ -392,7 +460,14 @@ def _checked(
     for tag in row.get("sources", ()):
         if tag not in tags:
             raise KnowledgeError(f'{where}, field "sources": "{tag}" is not explained under [sources]')
-    return {field: tuple(value) if isinstance(value, list) else value for field, value in row.items()}
+    return {field: _frozen(value) for field, value in row.items()}
+
+
+def _frozen(value: Any) -> Any:
+    """Lists and tables as tuples."""
+    if isinstance(value, Mapping):
+        return tuple(value.items())
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _mapping(document: Mapping[str, Any], field: str, where: str) -> Mapping[str, Any]:

@@ -292,18 +292,20 @@ def test_every_model_row_can_be_reached() -> None:
     """A row behind a more general one would never be used."""
     examples = {
         "anthropic": "claude-fable-5-2 claude-mythos-5-1 claude-fable-5 claude-mythos-preview claude-opus-5-5 "
-        "claude-opus-5 claude-sonnet-5 claude-opus-4-8 claude-opus-4-7 claude-opus-4-5 claude-opus-4-1 "
-        "claude-sonnet-4-5 claude-haiku-4-5 claude-3-5-haiku-20241022 "
+        "claude-haiku-5-5 claude-opus-5 claude-sonnet-5 claude-opus-4-8 claude-opus-4-7 claude-opus-4-5 "
+        "claude-opus-4-1 claude-sonnet-4-5 claude-haiku-4-5 claude-3-5-haiku-20241022 "
         "claude-3-haiku-20240307 claude-2.1 claude-3-opus-20240229",
         "bedrock_anthropic": "anthropic.claude-opus-4-7 anthropic.claude-3-7-sonnet-20250219-v1:0",
         "bedrock_nova": "amazon.nova-pro-v1:0",
         "bedrock_openai": "openai.gpt-5.6-sol openai.gpt-oss-120b-1:0",
         "bedrock": "meta.llama3-70b-instruct-v1:0",
-        "openai": "gpt-6.2-sol gpt-5.6-sol gpt-5-pro gpt-5.5 gpt-4o gpt-4-turbo",
+        "openai": "gpt-6.2-sol gpt-6.1-sol gpt-5.6-sol gpt-5-pro gpt-5.5 gpt-5 gpt-4.1 gpt-4o gpt-4-turbo",
         "azure_openai": "gpt-5.6-sol gpt-4o",
         "gemini": "gemini-4-argon gemini-3-flash-preview gemini-3.1-pro-preview gemini-2.5-pro gemini-2.0-flash",
         "vertex_gemini": "gemini-4-argon",
-        "moonshot": "kimi-k3.1-pro kimi-k2.7",
+        "moonshot": "kimi-k3.1-pro-highspeed kimi-k3.1-pro kimi-k2.7",
+        "deepseek": "deepseek-v4-pro deepseek-v4-flash",
+        "xai": "grok-4.5 grok-4.20 grok-code-fast-1",
         "dashscope": "qwen4-max qwen3-max",
         "groq": "openai/gpt-oss-120b",
         "openrouter": "anthropic/claude-opus-5 google/gemini-2.5-pro openai/gpt-oss-120b openai/gpt-4o "

@@ -1,0 +1,161 @@
+"""What the simulator takes and gives: concrete requests with times in, tokens read, written and uncached out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, chain
+
+from promptlint.provider import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One content block or tool definition, the smallest thing that a marker can stand on.
+
+    ``tokens`` are ids (a tuple); where only their number is known a ``range`` that stands for no other text.
+    ``kind`` is "text", "image", "tool_use", "thinking" ... as the API calls it, ``role`` that of its message.
+    ``marker`` is the lifetime that a marker on the block asks for, "" for the usual one; ``None``: no marker.
+    """
+
+    region: str
+    tokens: Sequence[int]
+    kind: str = "text"
+    role: str = "user"
+    marker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request as the provider gets it.
+
+    ``at`` is when it is sent, in seconds of any clock; ``begins`` how long its response takes to begin, ``lasts`` to
+    end. ``parameters`` are those that are no prompt text, by the names of the facts ("tool_choice"). ``automatic`` is
+    the lifetime that a request-level marker asks for ("" = the usual one). ``answer`` are the ids of the response,
+    which engines keep, too. ``creates`` and ``uses`` name a cache object (Gemini).
+    """
+
+    blocks: tuple[Block, ...]
+    at: float = 0.0
+    begins: float = 0.0
+    lasts: float = 0.0
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    automatic: str | None = None
+    answer: tuple[int, ...] = ()
+    creates: str | None = None
+    uses: str | None = None
+
+    @property
+    def marked(self) -> bool:
+        """Whether it asks for caching."""
+        return self.automatic is not None or any(block.marker is not None for block in self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the provider counts one request: the three parts add up to its input tokens.
+
+    ``written`` are the tokens that are billed as a cache write, by lifetime; a provider that takes no fee for writing
+    counts them as ``uncached``. ``refused`` is the error that the API answers with. ``storage`` counts token-hours that
+    are billed for keeping a cache object. ``why`` says in words where the reading ended.
+    """
+
+    read: int
+    uncached: int
+    written: tuple[tuple[str, int], ...] = ()
+    why: str = ""
+    refused: str = ""
+    storage: float = 0.0
+
+    @property
+    def total(self) -> int:
+        """All input tokens."""
+        return self.read + self.uncached + sum(tokens for _, tokens in self.written)
+
+    def weight(self, facts: Facts) -> float:
+        """The price of the input in prices of an uncached token; without a known price a read counts as uncached."""
+        read = 1.0 if facts.read is None else facts.read
+        return self.uncached + read * self.read + sum(facts.write_price(ttl) * n for ttl, n in self.written)
+
+
+def refusal(message: str) -> Outcome:
+    """The outcome of a request that the API does not take: nothing is processed or billed."""
+    return Outcome(0, 0, why="the API refuses the request", refused=message)
+
+
+def ordered(call: Call, facts: Facts) -> tuple[Block, ...]:
+    """The blocks of a call in wire order."""
+    return tuple(sorted(call.blocks, key=lambda block: facts.order.index(block.region)))
+
+
+def sizes(blocks: Sequence[Block]) -> list[int]:
+    """The number of tokens up to the end of each block."""
+    return list(accumulate(len(block.tokens) for block in blocks))
+
+
+def flat(blocks: Iterable[Block]) -> tuple[int, ...]:
+    """All token ids."""
+    return tuple(chain.from_iterable(block.tokens for block in blocks))
+
+
+def common(one: Sequence[int], other: Sequence[int]) -> int:
+    """The length of the common prefix."""
+    low, high = 0, min(len(one), len(other))
+    if one[:high] == other[:high]:
+        return high
+    while high - low > 1:  # invariant: equal up to low, different up to high
+        middle = (low + high) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def bucket(call: Call, facts: Facts, regions: Sequence[str] | None = None) -> tuple[tuple[str, str], ...]:
+    """The parameters that a cached prefix depends on; of a prefix that ends in one of ``regions`` where given."""
+    return tuple(
+        (name, value)
+        for name, value in sorted(call.parameters.items())
+        if (row := facts.invalidates(name)) and (regions is None or {*row.drops, *row.may_drop}.intersection(regions))
+    )
+
+
+class Prefixes:
+    """Numbers for prefixes: two sequences of items get the same number if and only if they are equal."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[int, Hashable], int] = {}
+
+    def step(self, prefix: int, item: Hashable) -> int:
+        """The number of ``prefix`` (0 = empty) followed by ``item``."""
+        return self._numbers.setdefault((prefix, item), len(self._numbers) + 1)
+
+
+@dataclass(slots=True)
+class Entry:
+    """A stored prefix: readable after ``ready``, until ``seconds`` after ``used`` (``None``: no limit is known)."""
+
+    ready: float
+    used: float
+    seconds: float | None
+
+    def begun(self, now: float) -> bool:
+        """Whether the response that stored it had begun before ``now``; requests sent together all miss."""
+        return self.ready < now
+
+    def alive(self, now: float) -> bool:
+        """Whether it can be read at ``now``."""
+        return self.begun(now) and (self.seconds is None or now < self.used + self.seconds)
+
+
+def words(tokens: int) -> str:
+    """A number of tokens in words."""
+    return f"{tokens:,} token{'' if tokens == 1 else 's'}"
+
+
+def ago(seconds: float) -> str:
+    """A length of time in words."""
+    if seconds < 120:
+        return f"{seconds:g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

@@ -1,0 +1,54 @@
+"""Gemini: cache objects that are made by a call of their own, beside the automatic cache for all other requests.
+
+``Call.creates`` stores its blocks under a name, billed once at the input price and then by token and hour; a call that
+``uses`` the name reads all of it in front of its own blocks. The API refuses an object below the minimum, one that has
+expired, and a use together with system text or tools of the request's own.
+
+Source: Google, "Context caching" (V1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from promptlint.provider import Facts
+from promptlint.simulator import blocks as automatic
+from promptlint.simulator.exchange import Call, Outcome, flat, ordered, refusal
+
+LIFETIME = 3600.0
+"""Seconds that an object lives unless ``Call.parameters`` has another "ttl"."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    tokens: int
+    model: str
+    ready: float
+    expires: float
+
+
+def predict(calls: Sequence[Call], facts: Facts) -> list[Outcome]:
+    """The outcome of each call, in order."""
+    made: dict[str, _Object] = {}
+    plain = iter(automatic.predict([call for call in calls if not (call.creates or call.uses)], facts))
+    return [_object(call, made, facts) if call.creates or call.uses else next(plain) for call in calls]
+
+
+def _object(call: Call, made: dict[str, _Object], facts: Facts) -> Outcome:
+    size = len(flat(ordered(call, facts)))
+    model = call.parameters.get("model", facts.model or "")
+    if call.creates:
+        if size < facts.minimum:
+            return refusal(f"Cached content is too small: {size:,} tokens, and the minimum is {facts.minimum:,}")
+        seconds = float(call.parameters.get("ttl", LIFETIME))
+        made[call.creates] = _Object(size, model, call.at + call.begins, call.at + seconds)
+        return Outcome(0, size, why=f"stored as {call.creates}", storage=size * seconds / 3600)
+    found = made.get(call.uses or "")
+    if found is None or not found.ready < call.at < found.expires:
+        return refusal(f"no cache object {call.uses} at this time")
+    if found.model != model:
+        return refusal(f"the cache object {call.uses} belongs to {found.model or 'another model'}")
+    if any(block.region in ("tools", "system") for block in call.blocks):
+        return refusal("CachedContent can not be used with GenerateContent request setting system_instruction, tools")
+    return Outcome(found.tokens, size, why=f"reads the cache object {call.uses}")
