@@ -26,7 +26,7 @@ def reads(outcomes: list[Outcome]) -> list[int]:
     return [outcome.read for outcome in outcomes]
 
 
-# --- blocks: OpenAI before gpt-5.6, vLLM, SGLang ------------------------------------------------------------------------
+# --- blocks: OpenAI before gpt-5.6, vLLM, SGLang ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_requests_sent_together() -> None:
 
 
 def test_vllm_reads_full_blocks_and_computes_the_last_token() -> None:
-    """Figures measured on vLLM 0.32 with blocks of 128: a repeat of 1,846 tokens reads 1,792; of 1,792 one block less."""
+    """Figures measured on vLLM 0.32 with blocks of 128: a repeat of 1,846 tokens reads 1,792, of 1,792 a block less."""
     for size, read in ((1846, 1792), (1792, 1664), (127, 0), (129, 128)):
         prompt = text(size)
         known = replace(facts("vllm", None), granularity=128)

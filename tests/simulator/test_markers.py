@@ -102,7 +102,7 @@ def test_a_run_of_tool_results_is_one_position_of_the_lookback() -> None:
 
 def test_a_marker_on_text_that_changes_never_reads() -> None:
     system = [text(1000, region="system") for _ in range(5)]
-    first, second = anthropic(*(Call((*system, text(30, "")), at=time) for time in (0, 30)))
+    _first, second = anthropic(*(Call((*system, text(30, "")), at=time) for time in (0, 30)))
     assert (second.read, dict(second.written)) == (0, {"5m": 5030})
     assert "equal to an earlier request up to block 6" in second.why
 
@@ -172,7 +172,7 @@ def test_parameters_cost_their_region_and_what_follows(parameter: str, kept: int
 
 def test_an_image_costs_the_messages() -> None:
     system, turn = text(2000, "", "system"), text(1000, "")
-    first, second = anthropic(Call((system, turn)), Call((system, turn, text(500, "", kind="image")), at=1))
+    _first, second = anthropic(Call((system, turn)), Call((system, turn, text(500, "", kind="image")), at=1))
     assert second.read == 2000
 
 
@@ -188,7 +188,7 @@ def test_wire_order_is_not_the_order_of_writing() -> None:
             Call(tuple(text(9, "") for _ in range(5))),
             "A maximum of 4 blocks with cache_control may be provided. Found 5.",
         ),
-        (Call(tuple(text(9, "") for _ in range(4)) + (text(9),), automatic=""), "Found 5."),
+        (Call((*tuple(text(9, "") for _ in range(4)), text(9)), automatic=""), "Found 5."),
         (Call((text(9, "5m"), text(9, "1h"))), "longer lifetime must not come after"),
         (Call((text(9, "5m"), text(9)), automatic="1h"), "longer lifetime must not come after"),
         (Call((text(9, "1h"),), automatic="5m"), "different lifetimes"),
