@@ -19,6 +19,7 @@ from promptlint.levels import (
     text_breaks,
     tool_breaks,
     unmarked,
+    unread_marker,
 )
 from promptlint.registry import rule
 from promptlint.request import (
@@ -75,4 +76,5 @@ __all__ = [
     "text_breaks",
     "tool_breaks",
     "unmarked",
+    "unread_marker",
 ]

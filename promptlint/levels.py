@@ -183,14 +183,33 @@ def spoiled_marker(request: Request, broken: Break) -> Breakpoint | None:
     behind = sum((_weight(s) for s in request.segments[broken.segment + 1 : end + 1] if not s.causes), ZERO)
     if segment.region is not Region.LAST_MESSAGE and reaches_minimum(behind, request.facts) != "no":
         return None
+    return next(_markers_over(request, broken.segment), None)
+
+
+def unread_marker(request: Request, broken: Break) -> Breakpoint | None:
+    """The breakpoint on the block of the system text that changes on every turn, ahead of kept turns.
+
+    What it writes is never read, wherever else the value does harm; ``None`` when nothing is written there.
+    """
+    segment = request.segments[broken.segment]
+    if segment.region is not Region.SYSTEM or broken.severity < Severity.ERROR or not history_behind(request, broken):
+        return None
+    explicit = (m for m in _markers_over(request, broken.segment) if not m.automatic)
+    return next((m for m in explicit if reaches_minimum(request.before(m.segment + 1), request.facts) != "no"), None)
+
+
+def _markers_over(request: Request, index: int) -> Iterator[Breakpoint]:
+    """The breakpoints that close the block of the segment at ``index``; for the newest message, all behind it."""
+    segment = request.segments[index]
     for marker in request.breakpoints:
-        if marker.problem is not None:
-            continue
         marked = request.segments[_position(request, marker)]
         same_block = (marked.region, marked.message) == (segment.region, segment.message)
-        if _position(request, marker) >= broken.segment and (same_block or segment.region is Region.LAST_MESSAGE):
-            return marker
-    return None
+        if (
+            marker.problem is None
+            and _position(request, marker) >= index
+            and (same_block or segment.region is Region.LAST_MESSAGE)
+        ):
+            yield marker
 
 
 def text_breaks(request: Request, kind: str) -> Iterator[Break]:

@@ -2,7 +2,8 @@ r"""A cache breakpoint stands on a block that changes.
 
 ## What it does
 Reports a breakpoint whose own block ends in a value that differs between requests, while constant text ahead of that
-value has no breakpoint of its own.
+value has no breakpoint of its own. It does so at each breakpoint on such a block of the system text, also where kept
+turns stand behind it and the value is reported besides.
 
 ## Why is this bad?
 An entry is written where the breakpoint stands, and covers the changing text: each request pays for writing an entry
@@ -46,31 +47,57 @@ for question in ("How long?", "How often?", "Which tool?"):
 No automatic fix. With a kept history the value must leave the system text altogether: it still precedes the messages.
 
 ## Limits
-A value with constant text or history behind it is reported by the rule for its kind instead.
+A value with constant text behind it is reported by the rule for its kind instead. Ahead of kept turns only values
+that change on every turn count.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from promptlint.api import Finding, Region, Request, Span, report, rule, spoiled_marker
+from promptlint.api import (
+    Break,
+    Breakpoint,
+    Finding,
+    Region,
+    Request,
+    Severity,
+    Span,
+    in_words,
+    report,
+    rule,
+    spoiled_marker,
+    unread_marker,
+)
+
+ADVICE = "set the breakpoint on the last constant block and leave the changing text behind it"
 
 
 @rule("PL402", kind="breakpoint-on-volatile", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
     seen: set[Span] = set()
     for broken in request.breaks:
-        marker = spoiled_marker(request, broken)
+        spoiled = spoiled_marker(request, broken)
+        marker = spoiled or unread_marker(request, broken)
         if marker is None or marker.span in seen:
             continue
         seen.add(marker.span)
-        newest = request.segments[broken.segment].region is Region.LAST_MESSAGE
-        place = "the newest message" if newest else "a block"
-        finding = report(
-            request,
-            broken,
-            "set the breakpoint on the last constant block and leave the changing text behind it",
-            subject=f"the breakpoint covers {place} with {broken.cause.what}, which",
-            loss="are written to the cache and never read",
-        )
+        finding = _spoiled(request, broken) if spoiled is not None else _unread(request, broken, marker)
         changing = (finding.primary, f"this {finding.label}")
         yield replace(finding, primary=marker.span, label="never read", related=(changing, *finding.related))
+
+
+def _spoiled(request: Request, broken: Break) -> Finding:
+    newest = request.segments[broken.segment].region is Region.LAST_MESSAGE
+    place = "the newest message" if newest else "a block"
+    subject = f"the breakpoint covers {place} with {broken.cause.what}, which"
+    return report(request, broken, ADVICE, subject, "are written to the cache and never read")
+
+
+def _unread(request: Request, broken: Break, marker: Breakpoint) -> Finding:
+    """The finding for the breakpoint alone: what the value does to the turns behind it is told by another rule."""
+    finding, entry = report(request, broken, ADVICE), request.before(marker.segment + 1)
+    message = (
+        f"the breakpoint closes a block with {broken.cause.what}, which {finding.label}: "
+        f"{in_words(entry)} up to here are written to the cache and never read"
+    )
+    return replace(finding, message=message, severity=Severity.WARNING, tokens_lost=entry)

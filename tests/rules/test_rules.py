@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity
-from promptlint.request import Axis, Breakpoint, Cause, Moment, Mutator, Request, Reuse
+from promptlint.request import Axis, Breakpoint, Cause, Moment, Mutator, Request, Reuse, Segment
 from promptlint.span import Span
 from promptlint.tokens import Interval
 from tests.rules.build import (
@@ -272,8 +272,30 @@ def test_clock_in_front_of_marked_text_is_the_fault_of_the_clock() -> None:
     segments = (hole(cause()), text(5_000), question())
     subject = request(*segments, facts=EXPLICIT, reuse=ENTRY, breakpoints=(mark(1),))
     assert one(everything(subject), "volatile-time")
+
+
+def test_clock_in_a_marked_block_ahead_of_kept_turns_is_two_faults() -> None:
     kept = request(text(5_000), hole(cause()), history(), question(), facts=EXPLICIT, breakpoints=(mark(1),))
-    assert one(everything(kept), "volatile-time")
+    found = everything(kept)
+    assert set(found) == {"volatile-time", "breakpoint-on-volatile"}
+    (clock,), (marker,) = found["volatile-time"], found["breakpoint-on-volatile"]
+    assert (clock.severity, marker.severity) == (Severity.ERROR, Severity.WARNING)
+    assert (marker.primary, marker.tokens_lost) == (mark(1).span, kept.before(2))
+    assert "and never read" in marker.message
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pytest.param((text(5_000), hole(cause(grain=86_400.0))), id="a date"),
+        pytest.param((text(50), hole(cause())), id="too short to be written"),
+        pytest.param((text(5_000), hole(cause(), message=1)), id="in a block of its own"),
+    ],
+)
+def test_marked_block_ahead_of_kept_turns_that_is_no_fault(subject: tuple[Segment, ...]) -> None:
+    marker = mark(0 if subject[-1].message else 1)
+    found = everything(request(*subject, history(), question(), facts=EXPLICIT, breakpoints=(marker,)))
+    assert "breakpoint-on-volatile" not in found
 
 
 def test_automatic_breakpoint_on_the_question() -> None:
