@@ -49,6 +49,8 @@ from promptlint.link.messages import (
 )
 
 MAX_WAYS = 3
+MAX_ASKING = 3
+"""Calls of a method that cuts a history which a finding names."""
 MAX_GUARD_DEPTH = 4
 """Calls that are followed upwards to the test that decides about a change."""
 
@@ -331,7 +333,7 @@ class _Builder(Layout):
                 guard = "always"
             if edit.kind == "prepend" and not self._prepends_history(edit):
                 continue
-            flow = (*cuts, *edit.steps) if edit.kind == "window" else ()
+            flow = (*cuts, *self._asked_for(edit), *edit.steps) if edit.kind == "window" else ()
             yield Mutator(
                 edit.kind,
                 edit.span,
@@ -347,6 +349,16 @@ class _Builder(Layout):
             if edit.kind == "window":
                 size = f" to {edit.keeps} messages" if edit.keeps is not None else ""
                 cuts = (*cuts, Step(edit.span, f"{edit.what} cuts the same history{size} before"))
+
+    def _asked_for(self, edit: Edit) -> Iterator[Step]:
+        """The calls that bring a cut about, when no function on the way to the sink makes it."""
+        function = self.ev.program.function_at(edit.span)
+        if function is None or not function.is_method or any(f.function is function for f in self.chain.frames):
+            return
+        for caller in callers.of(self.ev, function)[:MAX_ASKING]:
+            span = self.ev.span(self.ev.generic(caller.function), caller.call)
+            if caller.function is not function and all(s.span != span for s in edit.steps):
+                yield Step(span, f"{caller.function.name}() calls {function.name}()")
 
     def _guard_of_calls(self, place: Span) -> tuple[str, None] | None:
         """ "threshold" when the function around ``place`` is called under a test of a size only."""

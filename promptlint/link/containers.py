@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.expression import (
     At,
+    Attr,
     Binary,
     Call,
     Comp,
@@ -16,10 +17,12 @@ from promptlint.expression import (
     Either,
     Element,
     Expr,
+    Free,
     Global,
     Guard,
     Literal,
     Mutate,
+    Param,
     SeqOf,
     Slice,
     Star,
@@ -635,6 +638,46 @@ def _tail(ev: Evaluator, sequence: Seq, node: Slice, lower: int | None, frame: F
     )
     has_base = any(isinstance(i, Base) for i in items)
     return replace(sequence, items=kept, edits=sequence.edits if has_base else (*sequence.edits, edit))
+
+
+def cut_out(ev: Evaluator, node: Binary, rest: Slice, frame: Frame) -> Value | None:
+    """``x[:a] + x[b:]``, or ``[x[0]] + x[b:]``: a kept list without some of its elements behind the first ones."""
+    start, head = rest.lower, node.left
+    if start is None or rest.upper is not None or rest.step is not None:
+        return None
+    if isinstance(head, SeqOf) and head.items:
+        firsts = [i for i in head.items if isinstance(i, ItemOf) and is_same(i.base, rest.base)]
+        places = [i.key.value for i in firsts if isinstance(i.key, Literal)]
+        if len(firsts) != len(head.items) or places != list(range(len(places))):
+            return None
+        upper: int | None = len(places)
+    elif isinstance(head, Slice) and head.lower is None and head.step is None and is_same(head.base, rest.base):
+        upper = _bound(ev, head.upper, frame)
+    else:
+        return None
+    base = ev.eval(rest.base, frame)
+    lower = _bound(ev, start, frame)
+    if not isinstance(base, Seq) or not _kept(base.items) or upper is None or upper < 0:
+        return None
+    drops = lower - upper if lower is not None else None
+    if isinstance(head, Slice) and isinstance(start, Binary) and start.op == "+" and is_same(start.left, head.upper):
+        drops = _bound(ev, start.right, frame)
+    if drops is None or drops <= 0 or (lower is not None and lower < 0):
+        return None
+    edit = Edit("window", ev.span(frame, node), ev.snippet(frame, node.at), drops=drops)
+    return _with_edit(replace(base, copied="shallow"), edit)
+
+
+def is_same(a: Expr | None, b: Expr | None) -> bool:
+    """Whether two expressions of one body read the same variable, attribute or cell."""
+    if isinstance(a, Attr) and isinstance(b, Attr):
+        return a.name == b.name and is_same(a.base, b.base)
+    if isinstance(a, ItemOf) and isinstance(b, ItemOf):
+        same = isinstance(a.key, Literal) and isinstance(b.key, Literal) and a.key.value == b.key.value
+        return same and is_same(a.base, b.base)
+    if isinstance(a, (Param, Global, Free)) and isinstance(b, (Param, Global, Free)):
+        return type(a) is type(b) and a.name == b.name
+    return a is b
 
 
 def _without_head(items: tuple[Item, ...], count: int) -> tuple[Item, ...]:

@@ -548,6 +548,10 @@ class Evaluator:
         return strings.formatted(self, value, spec, node.conversion, self.span(frame, node))
 
     def _binary(self, node: Binary, frame: Frame) -> Value:
+        if node.op == "+" and isinstance(node.right, Slice):
+            cut = containers.cut_out(self, node, node.right, frame)
+            if cut is not None:
+                return cut
         left, right = self.eval(node.left, frame), self.eval(node.right, frame)
         return containers.binary(self, node.op, left, right, self.span(frame, node), self.snippet(frame, node.at))
 

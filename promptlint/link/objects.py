@@ -1052,6 +1052,8 @@ def after_calls(ev: Evaluator, base: Instance, name: str, calls: tuple[Call, ...
         return None
     if base.init is not None and not _keeps_to_itself(ev, base.init.function):
         return None
+    if _set_by_maker(ev, base, name):
+        return None
     value = base.given(name) or _initial(ev, base, name, base.span)
     for call in calls:
         routine = only(ev.eval(call.func, frame), Routine)
@@ -1070,6 +1072,15 @@ def after_calls(ev: Evaluator, base: Instance, name: str, calls: tuple[Call, ...
         target.arguments[this] = target.this
         value = _run(ev, routine.function, expr, target)
     return value
+
+
+def _set_by_maker(ev: Evaluator, base: Instance, name: str) -> bool:
+    """Whether the function that makes an object writes the attribute before it hands the object out."""
+    maker = ev.program.function_at(base.span)
+    if maker is None or name not in maker.stores:
+        return False
+    made = (sinks.unchanged(w.base) for w in ev.summary(maker).writes if w.name == name)
+    return any(isinstance(m, Call) and maker.module.span(m.at) == base.span for m in made)
 
 
 def _keeps_to_itself(ev: Evaluator, function: Function) -> bool:
