@@ -187,15 +187,24 @@ def spoiled_marker(request: Request, broken: Break) -> Breakpoint | None:
 
 
 def unread_marker(request: Request, broken: Break) -> Breakpoint | None:
-    """The breakpoint on the block of the system text that changes on every turn, ahead of kept turns.
+    """The breakpoint on a block of the system text that ends in what changes on every turn, ahead of kept turns.
 
-    What it writes is never read, wherever else the value does harm; ``None`` when nothing is written there.
+    What it writes is never read, wherever else the value does harm; ``None`` when nothing is written there, or when the
+    block begins with the value, so that no better place in it exists.
     """
-    segment = request.segments[broken.segment]
-    if segment.region is not Region.SYSTEM or broken.severity < Severity.ERROR or not history_behind(request, broken):
+    index, segments = broken.segment, request.segments
+    if (
+        segments[index].region is not Region.SYSTEM
+        or broken.severity < Severity.ERROR
+        or not history_behind(request, broken)
+    ):
         return None
-    explicit = (m for m in _markers_over(request, broken.segment) if not m.automatic)
-    return next((m for m in explicit if reaches_minimum(request.before(m.segment + 1), request.facts) != "no"), None)
+    marker = next((m for m in _markers_over(request, index) if not m.automatic), None)
+    if marker is None or reaches_minimum(request.before(marker.segment + 1), request.facts) == "no":
+        return None
+    ahead = sum((_weight(s) for s in segments[:index] if s.message == segments[index].message), ZERO)
+    behind = sum((_weight(s) for s in segments[index + 1 : marker.segment + 1] if not s.causes), ZERO)
+    return marker if ahead.low > behind.low else None
 
 
 def _markers_over(request: Request, index: int) -> Iterator[Breakpoint]:

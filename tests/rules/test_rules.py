@@ -290,6 +290,7 @@ def test_clock_in_a_marked_block_ahead_of_kept_turns_is_two_faults() -> None:
         pytest.param((text(5_000), hole(cause(grain=86_400.0))), id="a date"),
         pytest.param((text(50), hole(cause())), id="too short to be written"),
         pytest.param((text(5_000), hole(cause(), message=1)), id="in a block of its own"),
+        pytest.param((hole(cause()), text(5_000)), id="at the beginning of the block"),
     ],
 )
 def test_marked_block_ahead_of_kept_turns_that_is_no_fault(subject: tuple[Segment, ...]) -> None:
