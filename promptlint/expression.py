@@ -129,8 +129,9 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field(Attr):
-    """An attribute of what this body has just made with ``base``, after these calls of its methods and no others."""
+    """An attribute of what this body has just made with ``made``, after these calls of its methods and no others."""
 
+    made: Call
     calls: tuple[Call, ...]
 
 

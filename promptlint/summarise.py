@@ -142,6 +142,21 @@ def _at(node: ast.AST) -> At:
     )
 
 
+def _made_with(node: Expr) -> Call | None:
+    """The call that made what a name stands for, whatever its methods did to it since.
+
+    Methods of the project may be called like those that change a container.
+    """
+    if isinstance(node, Call):
+        return node
+    if isinstance(node, Mutate) and node.op in MUTATORS:
+        return _made_with(node.base)
+    if isinstance(node, Either):
+        found = {_made_with(option) for option in node.options}
+        return found.pop() if len(found) == 1 else None
+    return None
+
+
 def _path(node: ast.expr) -> str | None:
     """``self.client.system`` as a path when every step is a plain name; ``session_state["messages"]`` is one, too."""
     parts: list[str] = []
@@ -730,10 +745,12 @@ class _Summariser:
                 return known
         base = self.expr(node.value)
         result = Attr(_at(node), base, node.attr)
-        if isinstance(base, Call) and isinstance(node.value, ast.Name):
-            calls = self.called_on.get(base, ())
-            if all((c.loops, c.guards) == (base.loops, base.guards) for c in calls) and base.loops == self.loops:
-                result = Field(_at(node), base, node.attr, calls)
+        made = _made_with(base) if isinstance(node.value, ast.Name) else None
+        if made is not None:
+            calls = self.called_on.get(made, ())
+            around = [(self.loops, self.guards), *((c.loops, c.guards) for c in calls)]
+            if all((ls, gs[: len(made.guards)]) == (made.loops, made.guards) for ls, gs in around):
+                result = Field(_at(node), base, node.attr, made, calls)
         self.summary.references.append(result)
         return result
 
@@ -771,15 +788,19 @@ class _Summariser:
             if node.func.attr == "update" and keywords:
                 named = (DictOf(at, tuple((Literal(at, k) if k is not None else None, v) for k, v in keywords)),)
             self.update(node.func.value, node.func.attr, (*args, *named), at)
+            self._called_on(call)
         elif not (isinstance(func, Global) and func.name in _PURE):
             self._after(node, call)
         return call
 
+    def _called_on(self, call: Call) -> None:
+        if isinstance(call.func, Field):
+            made = call.func.made
+            self.called_on[made] = (*self.called_on.get(made, ()), call)
+
     def _after(self, node: ast.Call, call: Call) -> None:
         env = self._env()
-        if isinstance(call.func, Field) and isinstance(call.func.base, Call):
-            made = call.func.base
-            self.called_on[made] = (*self.called_on.get(made, ()), call)
+        self._called_on(call)
         if isinstance(node.func, ast.Attribute):
             root = _path(node.func.value)
             if root is not None:

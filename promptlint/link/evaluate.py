@@ -27,6 +27,7 @@ from promptlint.expression import (
     Formatted,
     Free,
     Global,
+    Guard,
     Import,
     Literal,
     LoopState,
@@ -583,8 +584,21 @@ class Evaluator:
         certain = truth(self.eval(test, frame)) if simple else None
         if certain is not None and len(node.options) == 2:
             return self.eval(node.options[0 if certain else 1], frame)
-        ways = containers.guarded([self.eval(o, frame) for o in node.options], test)
+        return self._ways(test, [self.eval(o, frame) for o in node.options], frame)
+
+    def _ways(self, test: Expr, values: list[Value], frame: Frame) -> Value:
+        """What the ways of a test make of a value."""
+        ways = containers.guarded(values, test)
         return containers.decided_by(join(ways), ways, lambda: self.eval(test, frame), self.is_cheap(test))
+
+    def under(self, guard: Guard, made: Value, before: Value, frame: Frame) -> Value:
+        """What became of ``before`` where something that makes ``made`` of it stands under a guard."""
+        if guard.test is None:
+            return join((made, before))
+        certain = truth(self.eval(guard.test, frame)) if self.is_cheap(guard.test) else None
+        if certain is not None:
+            return made if certain is guard.sense else before
+        return self._ways(guard.test, [made, before] if guard.sense else [before, made], frame)
 
     def lazy(self, node: Expr, frame: Frame) -> Value | Lazy:
         """The value of ``node`` when somebody looks at it; at once where that costs nothing."""
@@ -673,9 +687,9 @@ class Evaluator:
         )
 
     def _field(self, node: Field, frame: Frame) -> Value:
-        made = self.eval(node.base, frame)
+        made = self.eval(node.made, frame)
         if isinstance(made, Instance):
-            known = objects.after_calls(self, made, node.name, node.calls, frame)
+            known = objects.after_calls(self, made, node, frame)
             if known is not None:
                 return known
         return self._attr(node, frame)
@@ -861,7 +875,7 @@ class Evaluator:
 def children(node: Expr) -> tuple[Expr, ...]:
     """The operands of a node."""
     if isinstance(node, Field):
-        return (node.base, *node.calls)
+        return (node.base, node.made, *node.calls)
     if isinstance(node, Attr):
         return (node.base,)
     if isinstance(node, ItemOf):

@@ -16,6 +16,7 @@ from promptlint.expression import (
     Definition,
     Either,
     Expr,
+    Field,
     Guard,
     Import,
     Param,
@@ -1045,32 +1046,59 @@ def _after_routine(ev: Evaluator, routine: Routine, node: After, before: Value, 
     return result
 
 
-def after_calls(ev: Evaluator, base: Instance, name: str, calls: tuple[Call, ...], frame: Frame) -> Value | None:
-    """An attribute of a new object after some calls of its methods; ``None`` where more than these may change it."""
-    program = ev.program
-    if not base.exact or program.method(base.cls, name) is not None or len(ev.running) > 10:
+def after_calls(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> Value | None:
+    """A member of a new object after some calls of its methods; ``None`` where more than these may change it."""
+    if not base.exact or len(ev.running) > 10:
         return None
     if base.init is not None and not _keeps_to_itself(ev, base.init.function):
         return None
-    if _set_by_maker(ev, base, name):
+    method = ev.program.method(base.cls, node.name)
+    if method is None:
+        return _after_calls(ev, base, node.name, node, frame)
+    fields = {f for c in ev.program.mro(base.cls) for m in c.methods.values() for f in m.stores}
+    if not node.calls or not fields or _made_by(ev, base, node, frame) is None:
         return None
-    value = base.given(name) or _initial(ev, base, name, base.span)
-    for call in calls:
+
+    def held(name: str) -> Lazy:
+        span = ev.span(frame, node)
+        return Lazy(lambda: _after_calls(ev, base, name, node, frame) or attribute(ev, base, name, span, frame))
+
+    filled = replace(base, overrides={**base.overrides, **{name: held(name) for name in sorted(fields)}})
+    return _method(ev, filled, method, ev.span(frame, node))
+
+
+def _made_by(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> list[tuple[Routine, Call]] | None:
+    """The methods that the calls of a ``Field`` run; ``None`` where one is not known, or may hand the object on."""
+    found = []
+    for call in node.calls:
         routine = only(ev.eval(call.func, frame), Routine)
-        if value is None or routine is None or routine.function in ev.running or not routine.function.is_method:
+        if routine is None or routine.function in ev.running or not routine.function.is_method:
             return None
         if not _keeps_to_itself(ev, routine.function):
             return None
+        found.append((routine, call))
+    return found
+
+
+def _after_calls(ev: Evaluator, base: Instance, name: str, node: Field, frame: Frame) -> Value | None:
+    """An attribute after the calls of a ``Field``: under its guards, a call may have been made or not."""
+    if _set_by_maker(ev, base, name):
+        return None
+    value = base.given(name) or _initial(ev, base, name, base.span)
+    for routine, call in _made_by(ev, base, node, frame) or ():
         this = routine.function.parameters[0].name
         expr = ev.summary(routine.function).exit.get(f"{this}.{name}")
         target = ev.activation(routine, call, frame) if expr is not None else None
         if expr is None:
             continue
-        if target is None:
+        if target is None or value is None:
             return None
         target.this = replace(base, overrides={**base.overrides, name: value})
         target.arguments[this] = target.this
-        value = _run(ev, routine.function, expr, target)
+        result = _run(ev, routine.function, expr, target)
+        for guard in reversed(call.guards[len(node.made.guards) :]):
+            result = ev.under(guard, result, value, frame)
+        value = result
     return value
 
 
