@@ -96,6 +96,8 @@ MAX_PROJECT = 1_000_000
 """Nodes evaluated for all sinks before each further one gets only ``LATE_TOTAL``: time grows no faster than code."""
 LATE_TOTAL = 6_000
 LEAST_SHARE = 2_000
+MAX_ASSUMING = 6_000
+"""Nodes evaluated to find out what one function writes to a place that is read back."""
 MAX_RESOLVING = 1_500
 """Nodes evaluated to find out what one call calls."""
 
@@ -195,6 +197,8 @@ class Evaluator:
         self.attributes_active: set[tuple[object, ...]] = set()
         self.global_overrides: dict[tuple[Module, str], Value] = {}
         self.session_overrides: dict[tuple[str, str], Value] = {}
+        self.kept: dict[object, Value] = {}
+        """What a place outside the program is taken to hold while what writes there is looked at."""
         self._decorators: dict[Function, tuple[tuple[Expr, ...], Frame]] = {}
         self.writer_levels: dict[Function, int] = {}
         self.by_name_cache: dict[str, Sequence[Function]] = {}
@@ -321,6 +325,17 @@ class Evaluator:
             return query()
         finally:
             self.work, self.limit = outer
+
+    def assuming(self, key: object, value: Value, query: Callable[[], Value]) -> Value:
+        """The answer to a query while ``value`` is kept under ``key``; nothing that is found then is remembered."""
+        outer = self._generic, self._module_frames, self.attribute_cache
+        self._generic, self._module_frames, self.attribute_cache = {}, {}, {}
+        self.kept[key] = value
+        try:
+            return self.within(MAX_ASSUMING, query)
+        finally:
+            del self.kept[key]
+            self._generic, self._module_frames, self.attribute_cache = outer
 
     def _share(self, query: Callable[[], Value]) -> tuple[Value, bool]:
         """The answer to one of several queries that share a budget, and whether its part of the rest was too little.

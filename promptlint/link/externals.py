@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from promptlint.expression import Attr, Call, Expr, Star
 from promptlint.index import Function
 from promptlint.knowledge import SourceRow
-from promptlint.link import containers, jinja, strings
+from promptlint.link import containers, jinja, stores, strings
 from promptlint.link.values import (
     IMPORT,
     Cell,
@@ -661,6 +661,8 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: _Args) -> Value:
         return replace(
             this, name=shown, deps=union(this.deps, args.origins), persistent=this.persistent and not args.origins
         )
+    if name == "lrange" and (kept := stores.pushed(ev, args.node, args.frame, args.span)) is not None:
+        return kept
     made = unknown(ev, name, args)
     window = made.window if isinstance(made, Hole) else None
     if window is None and name in ("limit", "fetchmany", "tail") and args.values:
@@ -731,6 +733,8 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
         return made
     if name in ("run_in_executor", "to_thread", "submit", "apply", "run_sync"):
         return _apply(ev, args, 1 if name == "run_in_executor" else 0)
+    if name == "lrange" and (kept := stores.pushed(ev, args.node, args.frame, args.span)) is not None:
+        return kept
     deps = union(this.origins(), unknown(ev, name, args).origins())
     return args.hole(deps, window=_window(args))
 
@@ -894,10 +898,12 @@ def _dumps(ev: Evaluator, args: _Args) -> Value | None:
 
 
 def _loads(ev: Evaluator, args: _Args) -> Value | None:
-    value = args.get(0)
+    value, source = args.get(0), args.expr(0)
     if isinstance(value, External) and value.name == "json.text":
         return value.arguments[0]
-    return None
+    if source is None or (isinstance(value, Text) and value.literal is not None):
+        return None
+    return stores.loaded(ev, source, args.frame, args.span)
 
 
 def _dedent(ev: Evaluator, args: _Args) -> Value | None:
@@ -1215,7 +1221,11 @@ _FUNCTIONS: dict[str, _Function] = {
     "json.dumps": _dumps,
     "orjson.dumps": _dumps,
     "ujson.dumps": _dumps,
-    "json.loads": _loads,
+    **{
+        f"{module}.{name}": _loads
+        for module in ("json", "orjson", "ujson", "simplejson", "pickle", "yaml")
+        for name in ("load", "loads", "safe_load")
+    },
     "copy.copy": _copy("shallow"),
     "copy.deepcopy": _copy("deep"),
     "typing.cast": _second,

@@ -13,6 +13,7 @@ from promptlint.link.values import (
     Const,
     External,
     FilePath,
+    History,
     Hole,
     Instance,
     Item,
@@ -28,6 +29,7 @@ from promptlint.link.values import (
     Value,
     join,
     listed,
+    stored,
     text,
     union,
 )
@@ -124,7 +126,8 @@ def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
 
 
 def _element_pieces(ev: Evaluator, item: Item, span: Span) -> tuple[Piece, ...]:
-    inner = pieces(ev, item.value, span)
+    # What was kept in an earlier turn says what it said then.
+    inner = pieces(ev, stored(item.value) if isinstance(item, History) else item.value, span)
     if isinstance(item, One):
         return tuple(replace(p, optional=p.optional or item.optional) for p in inner)
     return tuple(replace(p, repeats=True, optional=True) for p in inner)

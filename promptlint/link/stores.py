@@ -1,0 +1,280 @@
+"""What a program writes to a file, a key-value store or a table and reads back: a history that is kept outside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from promptlint.expression import (
+    After,
+    AfterLoop,
+    Attr,
+    Binary,
+    Call,
+    Concat,
+    Either,
+    Expr,
+    Formatted,
+    Free,
+    Global,
+    Import,
+    Item,
+    Literal,
+    Phi,
+    Slice,
+    Summary,
+)
+from promptlint.link import loops
+from promptlint.link.values import CALL, Const, Edit, History, Hole, Map, Seq, Value, join, options
+from promptlint.span import Span
+
+if TYPE_CHECKING:
+    from promptlint.index import Function, Module
+    from promptlint.link.evaluate import Evaluator, Frame
+
+MAX_WRITERS = 6
+MAX_NESTING = 8
+
+_OPENERS = frozenset(("open", "Path", "PurePath", "str", "fspath"))
+"""Functions of a path that stand for the same file."""
+_HOLDERS = frozenset(
+    [
+        "read",
+        "read_text",
+        "read_bytes",
+        "decode",
+        "strip",
+        "fetchone",
+        "fetchall",
+        "first",
+        "scalar",
+        "open",
+        "resolve",
+        "absolute",
+        "expanduser",
+        "with_suffix",
+        "with_name",
+        "write",
+        "write_text",
+        "write_bytes",
+        "__enter__",
+    ]
+)
+"""Methods that speak of what their receiver stands for."""
+_KEYED = {"get": 1, "set": 1, "setex": 1, "put": 1, "hget": 2, "hset": 2, "getset": 1, "get_item": 1, "set_item": 1}
+_KEYED |= dict.fromkeys(("lrange", "rpush", "lpush", "ltrim"), 1)
+"""Methods of a store, with how many of their arguments say where in it."""
+_QUERIES = frozenset(("execute", "fetchrow", "fetchval", "fetch", "fetchone", "executemany"))
+_TABLE = re.compile(r"\b(?:from|into|update)\s+[\"`\[]?(\w+)", re.IGNORECASE)
+
+Place = tuple[str, ...]
+"""The names and texts that tell one file, key or table of a module from another."""
+
+
+def loaded(ev: Evaluator, source: Expr, frame: Frame, span: Span) -> Value | None:
+    """What ``loads(source)`` gives when the same module keeps a list or dict there; ``None`` when it does not."""
+    module = frame.module
+    place = _place(source, ev.summary(frame.function))
+    if not place:
+        return None
+    key = ("kept", module, place)
+    override = ev.kept.get(key)
+    if override is not None:
+        return override
+    cached = ev.attribute_cache.get(key)
+    if cached is None:
+        cached = _written(ev, module, place, key, span)
+        if not ev.exhausted:
+            ev.attribute_cache[key] = cached
+    return cached if _grows(cached) else None
+
+
+def _written(ev: Evaluator, module: Module, place: Place, key: tuple[str, Module, Place], span: Span) -> Value:
+    """What stands at a place after all that the module writes there again and again."""
+    writers = list(_writers(ev, module, place))[:MAX_WRITERS]
+    result: Value = join(())
+    for empty in _shapes(ev, writers, key, span):
+        result = empty
+        for function, expr in writers:
+            value = _left(ev, function, expr, key, loops.base_marker(empty, key))
+            kept = [o for o in options(value) if _keeps(o, key)]
+            if kept:
+                result = loops.grown(ev, result, join(kept), key, function.module.span(expr.at), CALL, history=True)
+        if _grows(result):
+            break
+    return result
+
+
+def _left(ev: Evaluator, function: Function, expr: Expr, key: object, before: Value) -> Value:
+    """What a function writes, when ``before`` is what it finds there."""
+    return ev.assuming(key, before, lambda: ev.eval(expr, ev.new_frame(function, CALL, this=ev.generic(function).this)))
+
+
+def _shapes(ev: Evaluator, writers: list[tuple[Function, Expr]], key: object, span: Span) -> Iterator[Map | Seq]:
+    """An empty dict or list, whichever the writers write, or each of them when that cannot be told."""
+    found = [
+        o
+        for function, expr in writers
+        for o in options(_left(ev, function, expr, key, Hole("", span, base=key)))
+        if isinstance(o, (Map, Seq))
+    ]
+    if writers and not (found and isinstance(found[0], Seq)):
+        yield Map({}, span)
+    if writers and not (found and isinstance(found[0], Map)):
+        yield Seq("list", (), span)
+
+
+def pushed(ev: Evaluator, node: Call, frame: Frame, span: Span) -> Seq | None:
+    """What ``lrange`` gives when the same module pushes elements to that key."""
+    module = frame.module
+    place = _place(node, ev.summary(frame.function))
+    values: list[Value] = []
+    edits: list[Edit] = []
+    if _is_end(node):
+        edits.append(Edit("window", span, ev.snippet(frame, node.at), keeps=_end(node)))
+    for name in ("rpush", "lpush", "ltrim") if place else ():
+        for function in module.called.get(name, ()):
+            generic = ev.generic(function)
+            for call in ev.summary(function).calls:
+                if _name(call.func) != name or _place(call, ev.summary(function)) != place:
+                    continue
+                if name == "ltrim" and _is_end(call):
+                    cut = ev.span(generic, call)
+                    edits.append(Edit("window", cut, ev.snippet(generic, call.at), call.guards, keeps=_end(call)))
+                elif name != "ltrim":
+                    values += [ev.eval(a, generic) for a in call.args[1:]]
+    if not values:
+        return None
+    kept = History(join(values), span, root=("kept", module, place), edits=tuple(edits))
+    return Seq("list", (kept,), span)
+
+
+def _is_end(node: Call) -> bool:
+    """Whether ``lrange`` or ``ltrim`` leaves older elements out."""
+    bounds = [a.value for a in node.args[1:3] if isinstance(a, Literal)]
+    whole = bounds in ([0, -1], [0])
+    return len(node.args) == 3 and not whole
+
+
+def _end(node: Call) -> int | None:
+    first, last = (a.value if isinstance(a, Literal) else None for a in node.args[1:3])
+    if isinstance(first, int) and first < 0 and last == -1:
+        return -first
+    return last + 1 if first == 0 and isinstance(last, int) and last >= 0 else None
+
+
+def _grows(value: Value, depth: int = 0) -> bool:
+    """Whether something is added to a list in it."""
+    if isinstance(value, Seq):
+        return any(isinstance(i, History) and not isinstance(i.value, Const) for i in value.items)
+    if isinstance(value, Map) and depth < MAX_NESTING:
+        return any(_grows(v, depth + 1) for v in (*(e.value for e in value.entries.values()), *value.rest))
+    return False
+
+
+def _keeps(value: Value, key: object) -> bool:
+    if isinstance(value, Map):
+        return value.base == key
+    return isinstance(value, Seq) and any(loops.contains_base(i, key) for i in value.items)
+
+
+def _writers(ev: Evaluator, module: Module, place: Place) -> Iterator[tuple[Function, Expr]]:
+    """The functions of a module that dump something to ``place``, with what they dump."""
+    dumping = dict.fromkeys((*module.called.get("dump", ()), *module.called.get("dumps", ())))
+    for function in dumping:
+        summary = ev.summary(function)
+        if place[0] == "field":
+            for stored in summary.writes:
+                if stored.name == place[1] and (dumped := _dumped(stored.value)) is not None:
+                    yield function, dumped
+        for call in summary.calls:
+            if _name(call.func) == "dump" and len(call.args) > 1 and _place(call.args[1], summary) == place:
+                yield function, call.args[0]
+                continue
+            given = [*call.args, *(v for _, v in call.keywords)]
+            for found in (d for a in given if (d := _dumped(a)) is not None):
+                if _place(call, summary) == place:
+                    yield function, found
+
+
+def _dumped(node: Expr) -> Expr | None:
+    """``x`` in ``dumps(x)``, also as one of the values of a query."""
+    if isinstance(node, Call) and _name(node.func) == "dumps" and node.args:
+        return node.args[0]
+    parts = getattr(node, "items", ())
+    return next((d for p in parts if isinstance(p, Expr) and (d := _dumped(p)) is not None), None)
+
+
+def _name(func: Expr) -> str:
+    return func.name if isinstance(func, (Attr, Global, Free)) else _last(func)
+
+
+def _last(node: Expr) -> str:
+    return node.dotted.rpartition(".")[2] if isinstance(node, Import) else ""
+
+
+def _place(node: Expr, summary: Summary, depth: int = 0) -> Place:
+    """Where a text is read from or written to; empty when that cannot be told."""
+    if depth > MAX_NESTING:
+        return ()
+    match node:
+        case After(before=inner) | Phi(before=inner) | Item(base=inner) | Slice(base=inner):
+            return _place(inner, summary, depth + 1)
+        case AfterLoop(phi=phi):
+            return _place(phi.before, summary, depth + 1)
+        case Either(options=ways):
+            return next((p for way in ways if (p := _place(way, summary, depth + 1))), ())
+        case Call(func=func, args=args):
+            name = _name(func)
+            if name in _OPENERS and args and not (isinstance(func, Attr) and name == "open" and not _is_module(func)):
+                return _place(args[0], summary, depth + 1)
+            if isinstance(func, Attr) and name in _QUERIES and (table := _table(args, summary)):
+                return ("table", table)
+            if isinstance(func, Attr) and name in _HOLDERS:
+                return _place(func.base, summary, depth + 1)
+            if isinstance(func, Attr) and name in _KEYED and args:
+                return tuple(n for a in args[: _KEYED[name]] for n in _names(a)) or _names(func.base)
+        case Attr(name=name):
+            return ("field", name)
+    return _names(node)
+
+
+def _is_module(func: Attr) -> bool:
+    """``io.open``, ``aiofiles.open`` rather than ``path.open``."""
+    return isinstance(func.base, Import)
+
+
+def _table(args: tuple[Expr, ...], summary: Summary) -> str:
+    """The table that a query names, or the only one that the queries of the body name."""
+    texts = [a.value for a in args if isinstance(a, Literal) and isinstance(a.value, str)]
+    if not args:
+        calls = (c for c in summary.calls if _name(c.func) in _QUERIES)
+        texts = [a.value for c in calls for a in c.args if isinstance(a, Literal) and isinstance(a.value, str)]
+    tables = {m.lower() for t in texts for m in _TABLE.findall(t)}
+    return next(iter(tables)) if len(tables) == 1 else ""
+
+
+def _names(node: Expr, depth: int = 0) -> Place:
+    """The constant texts and the names in an expression, in order."""
+    if depth > MAX_NESTING:
+        return ()
+    match node:
+        case Literal(value=str(value)):
+            return (value,) if any(c.isalpha() for c in value) else ()
+        case Attr(base=base, name=name):
+            return (*_names(base, depth + 1), name)
+        case Global(name=name) | Free(name=name):
+            return (name,)
+        case Import():
+            return (_last(node),)
+        case Concat(parts=parts):
+            return tuple(n for p in parts for n in _names(p, depth + 1))
+        case Formatted(value=value) | After(before=value) | Phi(before=value):
+            return _names(value, depth + 1)
+        case Binary(left=left, right=right):
+            return (*_names(left, depth + 1), *_names(right, depth + 1))
+        case Call(func=func, args=args):
+            known = () if _name(func) in (*_OPENERS, "join") else _names(func, depth + 1)
+            return (*known, *(n for a in args for n in _names(a, depth + 1)))
+    return ()
