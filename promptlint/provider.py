@@ -64,9 +64,9 @@ class Facts:
     when not known; ``write`` the same for written tokens, by lifetime. ``window`` counts the breakpoints among which an
     earlier write is found. ``concurrent``: a request can read from one that is still running.
     ``input_includes_cached`` says whether the usage counts cached tokens as input, too; ``usage_input``,
-    ``usage_read`` and ``usage_write`` are paths in the response. ``diagnostics`` says how the provider itself explains
-    a miss, ``isolation`` who shares a cache, ``pitfalls`` what surprises, and ``disputed`` what sources say
-    differently, with the side that was taken.
+    ``usage_read`` and ``usage_write`` are paths in the response. ``prices`` is the provider's name in the package
+    genai-prices. ``diagnostics`` says how the provider itself explains a miss, ``isolation`` who shares a cache,
+    ``pitfalls`` what surprises, and ``disputed`` what sources say differently, with the side that was taken.
     """
 
     provider: str
@@ -101,6 +101,7 @@ class Facts:
     usage_input: tuple[str, ...] = ()
     usage_read: tuple[str, ...] = ()
     usage_write: tuple[str, ...] = ()
+    prices: str = ""
     diagnostics: str = ""
     isolation: str = ""
     pitfalls: tuple[str, ...] = ()
@@ -425,6 +426,7 @@ _TABLE_FIELDS: dict[str, _Check] = _COMMON_FIELDS | {
     "usage_input": _TEXTS,
     "usage_read": _TEXTS,
     "usage_write": _TEXTS,
+    "prices": _TEXT,
     "diagnostics": _TEXT,
     "isolation": _TEXT,
     "pitfalls": _TEXTS,

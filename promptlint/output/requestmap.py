@@ -58,12 +58,19 @@ def _content(segment: Segment) -> str:
     return words.plain(what) + (f" ({', '.join(notes)})" if notes else "")
 
 
-def _shared(request: Request) -> int:
+def shared(request: Request) -> int:
     """How many segments the next request repeats byte for byte; it is the next turn where there is one."""
     longest = Lifetime.CONVERSATION if request.reuse.turns else Lifetime.PROCESS
     ends = [index for index, segment in enumerate(request.segments) if lifetime(segment) > longest]
     ends += [mutator.position for mutator in request.mutators if mutator.guard == "always"]
     return min(ends, default=len(request.segments))
+
+
+def as_layout(request: Request) -> tuple[int, str]:
+    """The tokens that two requests of this site share, as one number for an estimate, and where it is from."""
+    size = request.before(shared(request))
+    number = size.low if isinf(size.high) else round((size.low + size.high) / 2)
+    return number, f"Prefix of {words.spot(request.site.span)}: {words.quantity(size)}; {number:,} taken."
 
 
 def _caching(request: Request) -> str:
@@ -144,7 +151,7 @@ def _table(request: Request, width: int, paint: Paint) -> Iterator[str]:
         ]
         return "  " + "  ".join([*cells, clip(row[columns[-1]], room)]).rstrip()
 
-    end = _shared(request)
+    end = shared(request)
     audience = "turn" if request.reuse.turns else "request"
     size = words.quantity(request.before(end))
     border = f"the prefix shared with the next {audience} ends here: {size}{_verdict(request, end)}"

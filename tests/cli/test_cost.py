@@ -1,0 +1,152 @@
+"""``cost`` and ``providers``: the figures, the options, and what happens with names that nobody knows."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from promptlint.cost import Layout, break_even, estimate
+from promptlint.provider import Facts, facts, providers
+
+from tests.cli.conftest import Run
+
+EXAMPLE = ("cost", "--prefix", "100000", "--new", "1000", "--turns", "10", "--model", "claude-sonnet-4-5")
+
+
+def weights(*args: str, run: Run) -> dict[str, float]:
+    return {row["name"]: row["equivalent_tokens"] for row in json.loads(run(*args, "--json").out)["rows"]}
+
+
+def test_independent_questions(run: Run) -> None:
+    """8 writes and 2 reads cost 1,030k; the 655k that is often quoted leaves three turns unpaid."""
+    assert weights(*EXAMPLE, run=run) == {
+        "no caching": 1_010_000,
+        "every turn in time": 225_000,
+        "at a gap of 60 s": 225_000,
+        "2 of 10 turns hit": 1_030_000,
+        "no turn hits": 1_260_000,
+    }
+
+
+def test_a_conversation(run: Run) -> None:
+    grown = weights(*EXAMPLE, "--grow", run=run)
+    assert grown["no caching"] == 1_055_000
+    # one write of 101k, then each turn writes its 1k and reads what stood there before
+    assert grown["every turn in time"] == pytest.approx(1.25 * 110_000 + 0.1 * (9 * 101_000 + 36_000))
+    answers = weights(*EXAMPLE, "--grow", "--output-tokens", "500", run=run)
+    assert answers["no caching"] == 1_055_000 + 45 * 500
+
+
+def test_the_text_says_what_was_computed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    out = run(*EXAMPLE).out
+    assert "not carried on (independent questions)" in out
+    for figure in ("1,010k", "225k", "78% saved", "1,030k  2% dearer", "1,260k  25% dearer"):
+        assert figure in out
+    assert "pays from 2 requests in time (5m) and 3 requests in time (1h)" in out
+    assert 'install "promptlint-cache[prices]" for dollars' in out
+    assert "carried on to the next turn (a conversation)" in run(*EXAMPLE, "--grow").out
+
+
+def test_dollars(run: Run) -> None:
+    """3 dollars a million tokens of input."""
+    rows = json.loads(run(*EXAMPLE, "--json").out)["rows"]
+    assert [round(row["dollars"], 3) for row in rows] == [3.03, 0.675, 0.675, 3.09, 3.78]
+
+
+@pytest.mark.parametrize(("gap", "best"), [("4m", "5m"), ("10m", "1h"), ("2h", None)])
+def test_the_lifetime_to_take(run: Run, gap: str, best: str | None) -> None:
+    found = json.loads(run(*EXAMPLE, "--gap", gap, "--json").out)
+    assert found["best_ttl"] == best
+    expired = {"10m": 1_260_000, "2h": 1_260_000}.get(gap)
+    assert expired is None or found["rows"][2]["equivalent_tokens"] == expired
+
+
+def test_the_lifetime_that_was_asked_for(run: Run) -> None:
+    assert weights(*EXAMPLE, "--ttl", "1h", "--gap", "50m", run=run)["at a gap of 50 min"] == 300_000
+    done = run(*EXAMPLE, "--ttl", "2h")
+    assert (done.status, "offers lifetimes of 5m and 1h, not 2h" in done.err) == (2, True)
+
+
+def test_a_short_prefix(run: Run) -> None:
+    out = run("cost", "--prefix", "221", "--model", "gpt-5.6-sol").out
+    assert "caching starts at 1,024 tokens" in out and "for 10 requests from 221 tokens on" in out
+    known = facts("openai", "gpt-5.6-sol")
+    assert [break_even(requests, known) for requests in (10, 1963, 10**9)] == [221, 103, 103]
+
+
+@pytest.mark.parametrize("provider", providers())
+def test_every_provider_can_be_estimated(provider: str) -> None:
+    for grow in (False, True):
+        found = estimate(Layout(5000, 100, 6, grow=grow), facts(provider, None))
+        plain = found.rows[0].weight
+        assert found.rows[1].weight <= plain * 1.01, provider
+        assert found.rows[-1].hits == 0
+
+
+def test_nobody_knows_the_model(run: Run) -> None:
+    done = run("cost", "--prefix", "5000", "--model", "glorp-7")
+    assert done.status == 0
+    assert "nothing is known about caching at unknown: everything is counted as uncached" in done.out
+    done = run("cost", "--prefix", "5000", "--model", "claude-opus-9-1")
+    assert "no minimum is known for claude-opus-9-1: 512 tokens are assumed" in done.out
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((), "Give --prefix TOKENS, or --from PATH[:LINE]"),
+        (("--prefix", "9000"), "which model?"),
+        (("--prefix", "9000", "--provider", "antropic"), 'no provider is called "antropic"; did you mean "anthropic"?'),
+        (("--prefix", "9000", "--gap", "soon"), "'soon' is no time"),
+        (("--from", "nowhere.py:3"), "no such file or folder: nowhere.py"),
+        (("--from", "app.py:1"), "no request is known at app.py:1"),
+    ],
+)
+def test_bad_usage(run: Run, folder: Path, args: tuple[str, ...], message: str) -> None:
+    (folder / "app.py").write_text("x = 1\n")
+    done = run("cost", *args)
+    assert done.status == 2 and message in done.err and "Traceback" not in done.err
+
+
+def test_numbers_from_code(run: Run, folder: Path) -> None:
+    (folder / "app.py").write_text(
+        "from anthropic import Anthropic\n"
+        'MANUAL = "Look it up in the manual first. " * 900\n'
+        "client = Anthropic()\n"
+        "history = []\n"
+        "while True:\n"
+        '    history.append({"role": "user", "content": input()})\n'
+        "    reply = client.messages.create(\n"
+        '        model="claude-sonnet-4-5", max_tokens=100, system=MANUAL, messages=history\n'
+        "    )\n"
+        '    history.append({"role": "assistant", "content": reply.content})\n'
+    )
+    out = run("cost", "--from", "app.py:7").out
+    assert "Prefix of app.py:7" in out and "a conversation" in out and "claude-sonnet-4-5 (anthropic)" in out
+    found = json.loads(run("cost", "--from", "app.py", "--no-grow", "--json").out)
+    assert 6000 < found["prefix"] < 10_000 and found["grow"] is False
+
+
+def test_providers(run: Run) -> None:
+    listing = run("providers").out
+    assert all(any(line.startswith(f"{name} ") for line in listing.splitlines()) for name in providers())
+    page = run("providers", "bedrock_anthropic").out
+    assert "the larger is taken" in page.replace("\n      ", " ")  # where sources differ
+    assert 'B1: AWS, "Prompt caching for faster model inference"' in page
+    model = run("providers", "claude-opus-4-5").out
+    assert "anthropic, claude-opus-4-5" in model and "smallest prefix: 4,096 tokens\n" in model
+    assert run("providers", "--model", "gpt-4o").out == run("providers", "gpt-4o").out
+    assert (
+        'no provider or model of a known provider is called "gemeni"; did you mean "gemini"?'
+        in run("providers", "gemeni").err
+    )
+
+
+def test_facts_without_any_price() -> None:
+    found = estimate(Layout(5000, 100, 3), Facts("x", None, "automatic", 1024, False, policy="blocks"))
+    assert found.rows[1].weight == found.rows[0].weight
+    assert any("no price for reading is known" in note for note in found.notes)
