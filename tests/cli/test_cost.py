@@ -10,7 +10,6 @@ import pytest
 
 from promptlint.cost import Layout, break_even, estimate
 from promptlint.provider import Facts, facts, providers
-
 from tests.cli.conftest import Run
 
 EXAMPLE = ("cost", "--prefix", "100000", "--new", "1000", "--turns", "10", "--model", "claude-sonnet-4-5")
