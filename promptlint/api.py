@@ -37,6 +37,7 @@ from promptlint.request import (
     Siblings,
 )
 from promptlint.span import Span, Step
+from promptlint.toggles import Difference, Toggle, differences, loss, odd_place, toggles, whole_history
 from promptlint.tokens import Interval
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Cause",
     "Confidence",
     "Conversation",
+    "Difference",
     "Finding",
     "Interval",
     "Kind",
@@ -60,12 +62,16 @@ __all__ = [
     "Siblings",
     "Span",
     "Step",
+    "Toggle",
     "assumed",
     "certainty",
     "constant",
+    "differences",
     "evidence",
     "in_words",
     "keeps_history",
+    "loss",
+    "odd_place",
     "one_step_down",
     "reaches_minimum",
     "report",
@@ -74,7 +80,9 @@ __all__ = [
     "shared_prefix",
     "spoiled_marker",
     "text_breaks",
+    "toggles",
     "tool_breaks",
     "unmarked",
     "unread_marker",
+    "whole_history",
 ]

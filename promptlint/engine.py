@@ -220,12 +220,12 @@ def _judged(request: Request, settings: Settings) -> Request:
 
 
 def _siblings(requests: Sequence[Request]) -> list[Siblings]:
-    """Requests of different calls that send the turns of one history."""
+    """The requests that send the turns of one history."""
     groups: dict[Span, list[Request]] = defaultdict(list)
     for request in requests:
         if request.reuse.turns and request.reuse.span is not None:
             groups[request.reuse.span].append(request)
-    return [Siblings(tuple(group)) for group in groups.values() if len({(r.site.span, r.path) for r in group}) > 1]
+    return [Siblings(tuple(group)) for group in groups.values()]
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:

@@ -142,6 +142,11 @@ def keeps_history(request: Request) -> bool:
     return request.reuse.turns
 
 
+def per_turn(cause: Cause) -> bool:
+    """Whether what a value depends on differs from one turn of a conversation to the next."""
+    return _differs(cause, Scope.TURN, Moment.CALL)
+
+
 def assumed(request: Request) -> bool:
     """Whether nothing in the project shows that the code which sends is called again."""
     return request.reuse.repeats == "assumed" or "assumed-entry" in request.reuse.features

@@ -30,13 +30,15 @@ POLICIES = ("markers", "window", "blocks", "slots", "units", "none")
 class Invalidation:
     """A change of request parameters and the regions whose cached prefix it costs.
 
-    ``may_drop`` lists regions for which it depends on the model: to be treated as lost.
+    ``may_drop`` lists regions for which it depends on the model: to be treated as lost. ``default`` are the values
+    that say what leaving the parameter out says, so that no cache is lost between them.
     """
 
     change: str
     parameters: tuple[str, ...]
     drops: tuple[str, ...]
     may_drop: tuple[str, ...] = ()
+    default: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     confidence: str = "high"
 
@@ -112,8 +114,16 @@ class Facts:
     sources: tuple[str, ...] = ()
 
     def invalidates(self, parameter: str) -> Invalidation | None:
-        """What a change of this request parameter costs, or ``None`` when it is not known to cost anything."""
-        return next((row for row in self.invalidation if parameter in row.parameters), None)
+        """What a change of this request parameter costs, or ``None`` when it is not known to cost anything.
+
+        A field ("thinking.budget_tokens") that has no row of its own costs what its parameter does.
+        """
+        while parameter:
+            row = next((row for row in self.invalidation if parameter in row.parameters), None)
+            if row is not None:
+                return row
+            parameter = parameter.rpartition(".")[0]
+        return None
 
     def write_price(self, ttl: str | None = None) -> float:
         """Price of a written token in prices of an uncached one, for the lifetime asked for or the usual one."""
@@ -438,6 +448,7 @@ _CHANGE_FIELDS: dict[str, _Check] = {
     "parameters": _TEXTS,
     "drops": _subset(*_REGIONS),
     "may_drop": _subset(*_REGIONS),
+    "default": _TEXTS,
     "sources": _TEXTS,
     "confidence": _one_of(*_CONFIDENCES),
 }

@@ -112,16 +112,29 @@ class Segment:
     """A hole that is the same for every request of the program (a file read at import, a constant that is not text)."""
 
 
+LEFT_OUT = ""
+"""Stands among the alternatives of a parameter for a request without it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A request parameter that is no prompt text (model, thinking, tool_choice ...)."""
+    """A request parameter that is no prompt text, or one field of it ("model", "thinking.budget_tokens" ...).
+
+    ``text`` when it is a constant that every request has. ``causes``: what makes the value vary, or decides which of
+    the ``alternatives`` is sent.
+    """
 
     name: str
     span: Span
     text: str | None = None
     causes: tuple[Cause, ...] = ()
     alternatives: tuple[str, ...] = ()
-    """The different constant values it can take in this program, when more than one."""
+    """The different constant values it can take in this program, when more than one; ``LEFT_OUT`` for none."""
+
+    @property
+    def head(self) -> str:
+        """The name of the whole parameter that this is a field of."""
+        return self.name.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +150,20 @@ class Reuse:
     why: str
     span: Span | None = None
     features: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A test on the way to a request: it is sent when the test at ``span`` comes out as ``sense``.
+
+    ``causes`` are what the outcome depends on. ``guard`` is "error" in an except clause (without a test), "command"
+    when the test looks for a command of the user, else "always".
+    """
+
+    span: Span
+    sense: bool
+    causes: tuple[Cause, ...] = ()
+    guard: str = "always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +223,10 @@ class Request:
     confidence: Confidence = Confidence.HIGH
     path: tuple[Step, ...] = ()
     """The calls that lead from the entry to the sink, outermost first."""
+    root: Span | None = None
+    """The code in which the way to the sink begins."""
+    branches: tuple[Branch, ...] = ()
+    """The tests on that way, outermost first; only known where turns are kept."""
 
     def of(self, *regions: Region) -> Iterator[tuple[int, Segment]]:
         """The segments of these regions with their indices, in wire order."""
@@ -229,6 +260,6 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """Requests of different call sites that share one history or one large prefix, in source order."""
+    """The requests that send the turns of one history, in source order: one, or several of different call sites."""
 
     requests: tuple[Request, ...]

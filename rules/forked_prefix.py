@@ -51,17 +51,16 @@ from collections.abc import Iterator
 
 from promptlint.api import (
     Finding,
-    Kind,
     Region,
-    Request,
     Scope,
     Severity,
     Siblings,
-    Span,
     certainty,
     evidence,
+    odd_place,
     one_step_down,
     rule,
+    whole_history,
 )
 
 
@@ -71,8 +70,9 @@ def check(siblings: Siblings) -> Iterator[Finding]:
     if main is None or not main.facts.caches:
         return
     for side in siblings.requests:
-        whole = any(s.kind is Kind.HISTORY and not s.optional for s in side.segments)
-        place = _odd_place(main, side) if whole and not side.open and not any(side.of(Region.TOOLS)) else None
+        shares = whole_history(side) and not side.open and not any(side.of(Region.TOOLS))
+        apart = (main.site.span, main.path) != (side.site.span, side.path)
+        place = odd_place(main, side) if shares and apart else None
         if place is None or (main.site.provider, main.site.model) != (side.site.provider, side.site.model):
             continue
         yield Finding(
@@ -89,13 +89,3 @@ def check(siblings: Siblings) -> Iterator[Finding]:
             flow=side.path,
             related=((main.site.span, "sent with tools here"), *evidence(side)),
         )
-
-
-def _odd_place(main: Request, side: Request) -> Span | None:
-    """The last call that only the way to the side call takes; ``None`` for two implementations of one call."""
-    shared = {step.span for step in main.path} | {main.site.span}
-    calls = [step.span for step in side.path if step.message.endswith("()")]
-    own = [span for span in calls if span not in shared]
-    if main.site.span in calls or (calls and not own and main.site.span.path != side.site.span.path):
-        return None
-    return own[-1] if own else side.site.span

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
 from promptlint.knowledge import ClientRow
-from promptlint.link import containers
+from promptlint.link import containers, parameters
 from promptlint.link.values import (
     Const,
     External,
@@ -22,6 +22,7 @@ from promptlint.link.values import (
     options,
 )
 from promptlint.request import (
+    LEFT_OUT,
     Breakpoint,
     Parameter,
 )
@@ -106,19 +107,27 @@ class Arguments(Causes):
             self.breakpoints.append(Breakpoint(span, 0, ttl_of(value), optional=optional, automatic=True))
             return
         if part == "param":
-            texts = [t for o in options(value) if (t := literal(o) or _constant(o)) is not None]
-            self.parts.parameters[name] = Parameter(
-                name,
-                span,
-                texts[0] if len(texts) == 1 else None,
-                self._causes(value.origins()),
-                tuple(texts) if len(texts) > 1 else (),
-            )
+            self._parameter(name, value, span, optional)
             return
         outside = span.path != self.span.path or not self.span.line <= span.line <= self.span.end_line
         if self.built is None and part in ("messages", "input", "prompt") and outside:
             self.built = span
         self.parts.add(part, value, span, optional)
+
+    def _parameter(self, name: str, value: Value, span: Span, optional: bool) -> None:
+        for field, leaf in parameters.leaves(value, span, optional).items():
+            known = tuple(t for t in leaf.texts if t is not None)
+            if known == (LEFT_OUT,) and len(leaf.texts) == 1:
+                continue
+            sure = len(known) == len(leaf.texts)
+            full = f"{name}.{field}" if field else name
+            self.parts.parameters[full] = Parameter(
+                full,
+                leaf.span,
+                known[0] if sure and len(known) == 1 else None,
+                self._causes(leaf.origins),
+                known if sure and len(known) > 1 else (),
+            )
 
     def _nested(self, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
         for option in self._bodies(value):
@@ -269,12 +278,6 @@ class Arguments(Causes):
             return facts
         least = min(providers.facts(p, None).minimum for p in offered)
         return replace(facts, minimum=least, minimum_known=False) if least < facts.minimum else facts
-
-
-def _constant(value: Value) -> str | None:
-    if isinstance(value, Const) and value.value is not None:
-        return repr(value.value)
-    return None
 
 
 def _url_text(value: Value) -> str | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
-from promptlint.expression import LoopState, Phi, Star
+from promptlint.expression import Guard, LoopState, Phi, Star
 from promptlint.finding import Confidence, Region, Site
 from promptlint.link import callers, chains, objects
 from promptlint.link.values import (
@@ -27,6 +28,8 @@ from promptlint.link.values import (
     owner,
 )
 from promptlint.request import (
+    Branch,
+    Cause,
     Kind,
     Mutator,
     Parameter,
@@ -38,7 +41,7 @@ from promptlint.span import Span, Step
 if TYPE_CHECKING:
     from promptlint.index import Function
     from promptlint.link.chains import Chain
-    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.evaluate import Evaluator, Frame
     from promptlint.link.sinks import Sink
 from promptlint.link.guards import LARGE_MESSAGES, guard_of
 from promptlint.link.layout import Layout
@@ -47,6 +50,8 @@ from promptlint.link.messages import (
     is_of_reply,
     may_be_message,
 )
+from promptlint.link.parameters import deciding, origins_of_test
+from promptlint.link.switches import SWITCHED, asks_for_command
 
 MAX_WAYS = 3
 MAX_ASKING = 3
@@ -118,11 +123,19 @@ class _Builder(Layout):
             if region not in order:
                 {"tools": self._tools, "system": self._system}.get(region, lambda: self._emit_messages(messages))()
         cached = self.parts.values.get("cached-content")
-        parameters = dict(self.parts.parameters)
+        for value, span, optional in self.parts.values.get("model", ()):
+            if not isinstance(value, External):
+                self._parameter("model", value, span, optional)
         if cached:
             value, span, _ = cached[0]
-            parameters["cached_content"] = Parameter("cached_content", span, literal(value))
+            self.parts.parameters["cached_content"] = Parameter("cached_content", span, literal(value))
         reuse = self._reuse(messages)
+        # What a change of a parameter costs matters where turns are kept.
+        watched = reuse.turns and facts.caches and bool(facts.invalidation)
+        parameters = {
+            name: self._decided(p) if watched and p.text is None and facts.invalidates(name) is not None else p
+            for name, p in self.parts.parameters.items()
+        }
         confidence = Confidence.HIGH if self.sink.row.confidence == "high" else Confidence.MEDIUM
         if self.sink.row.id == "structural":
             confidence = Confidence.MEDIUM
@@ -146,7 +159,47 @@ class _Builder(Layout):
             ),
             confidence,
             (*self.chain.steps, *([Step(self.built, "the request is built here")] if self.built is not None else [])),
+            self.root_span,
+            tuple(self._branches()) if watched else (),
         )
+
+    def _decided(self, parameter: Parameter) -> Parameter:
+        """The parameter with what decides which of its values is sent."""
+        path = tuple(parameter.name.split("."))
+        causes = [c for c in parameter.causes if c.kind != "conditional" or SWITCHED in c.features]
+        span = parameter.span
+        row = self.sink.row
+        for key, node in self.sink.call.keywords:
+            if key == path[0] or (key is not None and row.parts.get(key) == "model" and path == ("model",)):
+                rest = path[1:]
+            elif key is None or row.parts.get(key) in ("config", "body"):
+                rest = path
+            else:
+                continue
+            for choice, frame in deciding(self.ev, node, self.frame, rest):
+                decides = self._causes_of_test(Guard(choice.test), frame)
+                if decides and span == parameter.span:
+                    span = frame.module.span(choice.at)
+                causes += decides
+        causes = list({(c.kind, c.origin, c.conditional): c for c in causes}.values())
+        return replace(parameter, span=span, causes=tuple(causes))
+
+    def _causes_of_test(self, guard: Guard, frame: Frame) -> tuple[Cause, ...]:
+        causes = self._causes(origins_of_test(self.ev, guard, frame))
+        if not asks_for_command(guard):
+            return causes
+        return tuple(replace(c, conditional="command") for c in causes)
+
+    def _branches(self) -> Iterator[Branch]:
+        """The tests on the way to the sink."""
+        for frame, call in zip(self.chain.frames, self.chain.calls, strict=True):
+            for guard in call.guards:
+                if guard.error or guard.test is None:
+                    yield Branch(self.ev.span(frame, call), guard.sense, (), "error")
+                else:
+                    kind = "command" if asks_for_command(guard) else "always"
+                    span = frame.module.span(guard.test.at)
+                    yield Branch(span, guard.sense, self._causes_of_test(guard, frame), kind)
 
     def _turn_level(self, messages: list[tuple[Seq, Span]]) -> int:
         """How many loops of the path lie outside the one whose iterations are turns; 0 when calls of the entry are."""

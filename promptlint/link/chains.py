@@ -37,7 +37,8 @@ class Chain:
     """One calling context of a sink: the frames from the root down, and the evidence on the way."""
 
     frames: tuple[Frame, ...]
-    call: Call
+    calls: tuple[Call, ...]
+    """What each frame calls to go on, the sink last."""
     loops: tuple[Loop, ...]
     steps: tuple[Step, ...]
     entry: tuple[EntryRow, Span] | None
@@ -128,7 +129,9 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
     entry = next(
         ((e, f.module.span(At.start(f.node))) for f in (fr.function for fr in frames) if (e := entry_of(ev, f))), None
     )
-    return Chain(tuple(frames), sink.call, tuple(loops), tuple(steps), entry, _kind(root, entry), frozenset(features))
+    return Chain(
+        tuple(frames), tuple(below), tuple(loops), tuple(steps), entry, _kind(root, entry), frozenset(features)
+    )
 
 
 def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine:

@@ -108,7 +108,19 @@ class Frame:
     ``path_loops`` are the loops of this body around the call that leads on to the sink, outermost first.
     """
 
-    __slots__ = ("arguments", "bindings", "depth", "function", "level", "memo", "parent", "path_loops", "this", "via")
+    __slots__ = (
+        "arguments",
+        "bindings",
+        "depth",
+        "function",
+        "level",
+        "memo",
+        "parent",
+        "passed",
+        "path_loops",
+        "this",
+        "via",
+    )
 
     def __init__(
         self,
@@ -130,6 +142,8 @@ class Frame:
         self.memo: dict[int, Value] = {}
         self.bindings: dict[int, loops.Binding] = {}
         self.via: Frame | None = None
+        self.passed: dict[str, tuple[Expr, Frame]] = {}
+        """The expressions of the arguments that were evaluated."""
 
     @property
     def module(self) -> Module:
@@ -140,6 +154,7 @@ class Frame:
         child = Frame(self.function, self.level, self.arguments, self.this, self.parent, self.path_loops, self.depth)
         child.bindings = {**self.bindings, loop: binding}
         child.via = self
+        child.passed = self.passed
         return child
 
     @property
@@ -436,6 +451,7 @@ class Evaluator:
             if isinstance(given, tuple):
                 value = self.eval(*given)
                 frame.arguments[name] = value
+                frame.passed[name] = given
                 return value
             return given
         if function.is_method and function.parameters and function.parameters[0].name == name:

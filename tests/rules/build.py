@@ -8,14 +8,29 @@ from typing import Any
 
 from promptlint.finding import Confidence, Finding, Region, Site
 from promptlint.levels import breaks
-from promptlint.provider import Facts
+from promptlint.provider import Facts, facts
 from promptlint.registry import load
-from promptlint.request import Axis, Breakpoint, Cause, Conversation, Kind, Moment, Mutator, Request, Reuse, Segment
+from promptlint.request import (
+    Axis,
+    Breakpoint,
+    Cause,
+    Conversation,
+    Kind,
+    Moment,
+    Mutator,
+    Parameter,
+    Request,
+    Reuse,
+    Segment,
+    Siblings,
+)
 from promptlint.span import Span
 from promptlint.tokens import Interval
 
 AUTOMATIC = Facts("openai", "gpt-4.1", "automatic", 1_024, True)
 EXPLICIT = Facts("anthropic", "claude-sonnet-4-5", "explicit", 1_024, True, max_breakpoints=4, longer_ttl_first=True)
+CLAUDE, GPT = facts("anthropic", "claude-opus-4-8"), facts("openai", "gpt-5.1")
+"""The whole facts about a model of each kind, as the table has them."""
 TURNS = Reuse(True, "loop", "the loop sends it again", Span("app.py", 1))
 ENTRY = Reuse(False, "entry", "each web request sends it", Span("app.py", 1))
 BATCH = Reuse(False, "loop", "each item sends it", Span("app.py", 1))
@@ -78,6 +93,12 @@ def mark(segment: int, **changes: Any) -> Breakpoint:
     return Breakpoint(Span("app.py", 60 + segment), segment, **changes)
 
 
+def parameter(name: str, *causes: Cause, values: tuple[str, ...] = ()) -> Parameter:
+    """A parameter with one known value, with several, or, without any, with one that is not known."""
+    known = values[0] if len(values) == 1 else None
+    return Parameter(name, Span("app.py", 55), known, causes, values if len(values) > 1 else ())
+
+
 def request(
     *segments: Segment,
     facts: Facts = AUTOMATIC,
@@ -86,6 +107,7 @@ def request(
     mutators: tuple[Mutator, ...] = (),
     unseen: tuple[str, ...] = (),
     confidence: Confidence = Confidence.HIGH,
+    parameters: tuple[Parameter, ...] = (),
 ) -> Request:
     """A request together with its breaks."""
     bare = Request(
@@ -94,6 +116,7 @@ def request(
         facts,
         segments,
         breakpoints,
+        {p.name: p for p in parameters},
         mutators=mutators,
         reuse=reuse,
         open=unseen,
@@ -103,12 +126,14 @@ def request(
 
 
 def check(name: str, subject: Request) -> list[Finding]:
-    """What the rule of that name finds in the request or in its conversation."""
+    """What the rule of that name finds in the request, in its conversation, or in it alone among its siblings."""
     (info,) = load().matching(name)
+    if info.subject is Siblings:
+        return list(info.check(Siblings((subject,))))
     return list(info.check(Conversation(subject) if info.subject is Conversation else subject))
 
 
 def everything(subject: Request) -> dict[str, list[Finding]]:
     """The findings of all built-in rules about the request, by name."""
-    by_name = {info.name: check(info.name, subject) for info in load() if info.subject in (Request, Conversation)}
+    by_name = {info.name: check(info.name, subject) for info in load() if info.subject is not None}
     return {name: found for name, found in by_name.items() if found}

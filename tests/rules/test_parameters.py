@@ -1,0 +1,165 @@
+"""Parameters that belong to the prefix: what their change costs, and when nothing is said about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from promptlint import registry
+from promptlint.finding import Confidence, Finding, Scope, Severity
+from promptlint.provider import facts
+from promptlint.request import LEFT_OUT, Axis, Branch, Cause, Moment, Parameter, Request, Siblings
+from promptlint.span import Span, Step
+from tests.rules.build import (
+    BATCH,
+    CLAUDE,
+    GPT,
+    cause,
+    check,
+    everything,
+    history,
+    mark,
+    parameter,
+    question,
+    request,
+    text,
+)
+
+SAID = cause("user", Axis.TURN, line=12)
+EFFORT = parameter("output_config.effort", SAID, values=("low", "medium"))
+
+
+def claude(*parameters: Parameter, marked: bool = True, **changes: object) -> Request:
+    """A chat with Claude whose newest block is marked."""
+    markers = (mark(2, automatic=True),) if marked else ()
+    subject = request(text(2_000), history(), question(), facts=CLAUDE, breakpoints=markers, parameters=parameters)
+    return replace(subject, **changes)  # type: ignore[arg-type]
+
+
+def gpt(*parameters: Parameter) -> Request:
+    return request(text(2_000), history(), question(), facts=GPT, parameters=parameters)
+
+
+def compared(name: str, *requests: Request) -> list[Finding]:
+    (info,) = registry.load().matching(name)
+    return list(info.check(Siblings(requests)))
+
+
+# --- PL502 -----------------------------------------------------------------------------------------------------------
+
+
+def test_choice_between_two_values() -> None:
+    (finding,) = check("toggled-parameter", claude(EFFORT))
+    assert (finding.severity, finding.confidence, finding.scope) == (Severity.WARNING, Confidence.HIGH, Scope.TURN)
+    assert finding.message == (
+        "output_config.effort is chosen by the user: each change drops the cache of the tools, system text and history"
+    )
+    assert (finding.primary, finding.origin) == (Span("app.py", 55), Span("app.py", 12))
+
+
+def test_value_made_of_what_grows_changes_on_every_turn() -> None:
+    (finding,) = check("toggled-parameter", claude(parameter("thinking.budget_tokens", cause("counter", Axis.TURN))))
+    assert finding.severity is Severity.ERROR
+    assert "is made of the counter" in finding.message
+
+
+def test_what_is_lost_follows_from_the_facts_of_the_provider() -> None:
+    choice = parameter("tool_choice.type", SAID, values=("any", LEFT_OUT))
+    assert check("toggled-parameter", claude(choice))[0].message.endswith("drops the cache of the history")
+    assert check("toggled-parameter", gpt(parameter("tool_choice", SAID, values=("required", "auto")))) == []
+    (finding,) = check("toggled-parameter", gpt(parameter("text.verbosity", SAID, values=("low", "high"))))
+    assert finding.message.endswith("drops the cache of the tools, system text and history")
+
+
+def test_each_parameter_is_reported_once() -> None:
+    fields = (parameter("thinking.type", SAID, values=("enabled", LEFT_OUT)), parameter("thinking.budget_tokens", SAID))
+    assert len(check("toggled-parameter", claude(*fields))) == 1
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pytest.param(claude(EFFORT, marked=False), id="nothing is cached yet"),
+        pytest.param(
+            claude(replace(EFFORT, causes=(replace(SAID, conditional="command"),))), id="a command of the user"
+        ),
+        pytest.param(
+            claude(parameter("output_config.effort", replace(SAID, what="the parameter request"))),
+            id="an option of the caller",
+        ),
+    ],
+)
+def test_what_somebody_asks_for_is_info(subject: Request) -> None:
+    (finding,) = check("toggled-parameter", subject)
+    assert finding.severity is Severity.INFO
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pytest.param(claude(parameter("output_config.effort", values=("low",))), id="one value"),
+        pytest.param(claude(parameter("output_config.effort", values=("low", "medium"))), id="nothing decides by turn"),
+        pytest.param(
+            claude(replace(EFFORT, alternatives=("high", LEFT_OUT))), id="the default and leaving it out are the same"
+        ),
+        pytest.param(
+            claude(replace(EFFORT, causes=(replace(SAID, moment=Moment.SESSION),))), id="decided once a conversation"
+        ),
+        pytest.param(claude(replace(EFFORT, causes=(cause("environment", Axis.MACHINE),))), id="the environment"),
+        pytest.param(claude(replace(EFFORT, causes=(cause("opaque"),))), id="what decides is not known"),
+        pytest.param(claude(parameter("temperature", SAID, values=("0", "1"))), id="no part of the prefix"),
+        pytest.param(claude(EFFORT, reuse=BATCH), id="no turns are kept"),
+        pytest.param(claude(EFFORT, facts=facts("unknown", None)), id="a provider of which nothing is known"),
+    ],
+)
+def test_parameters_that_toggle_nothing(subject: Request) -> None:
+    assert "toggled-parameter" not in everything(subject)
+
+
+ROOT = Span("app.py", 2)
+LOOP = Step(Span("app.py", 60), "main() calls ask()")
+LAST = Step(Span("app.py", 80), "main() calls ask()")
+
+
+def side(way: Step, *parameters: Parameter, branches: tuple[Branch, ...] = ()) -> Request:
+    return claude(*parameters, root=ROOT, path=(way,), branches=branches)
+
+
+def branch(*causes: Cause, guard: str = "always") -> Branch:
+    return Branch(Span("app.py", 79), True, causes, guard)
+
+
+MAIN = side(LOOP, parameter("tool_choice.type", values=("auto",)))
+NONE = parameter("tool_choice.type", values=("none",))
+
+
+def test_two_calls_with_different_values() -> None:
+    (finding,) = compared("toggled-parameter", MAIN, side(LAST, NONE, branches=(branch(cause("counter", Axis.TURN)),)))
+    assert finding.primary == LAST.span
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.MEDIUM)
+    assert finding.message == (
+        "this sends the same turns with tool_choice.type=none, others with tool_choice.type=auto: each change drops "
+        "the cache of the history"
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(side(LAST, NONE, branches=(branch(),)), id="an option that does not change"),
+        pytest.param(side(LAST, NONE, branches=(branch(guard="error"),)), id="after an error"),
+        pytest.param(side(LAST), id="left out, which means the same"),
+        pytest.param(replace(side(LAST, NONE), root=Span("other.py", 1)), id="begins elsewhere"),
+        pytest.param(replace(side(LAST, NONE), open=("**options",)), id="something unseen may set it"),
+        pytest.param(side(LAST, parameter("tool_choice.type", SAID)), id="value not known"),
+    ],
+)
+def test_calls_that_are_not_known_to_differ(other: Request) -> None:
+    assert [f for f in compared("toggled-parameter", MAIN, other) if f.primary == LAST.span] == []
+
+
+def test_side_call_on_a_command_is_info() -> None:
+    asked = branch(cause("user", Axis.TURN), guard="command")
+    (finding,) = compared("toggled-parameter", MAIN, side(LAST, NONE, branches=(asked,)))
+    assert finding.severity is Severity.INFO
