@@ -37,7 +37,18 @@ from promptlint.request import (
     Siblings,
 )
 from promptlint.span import Span, Step
-from promptlint.toggles import Difference, Toggle, differences, loss, odd_place, toggles, whole_history
+from promptlint.toggles import (
+    Difference,
+    Toggle,
+    as_intended,
+    differences,
+    loss,
+    odd_place,
+    report_difference,
+    report_toggle,
+    toggles,
+    whole_history,
+)
 from promptlint.tokens import Interval
 
 __all__ = [
@@ -63,6 +74,7 @@ __all__ = [
     "Span",
     "Step",
     "Toggle",
+    "as_intended",
     "assumed",
     "certainty",
     "constant",
@@ -75,7 +87,9 @@ __all__ = [
     "one_step_down",
     "reaches_minimum",
     "report",
+    "report_difference",
     "report_mutator",
+    "report_toggle",
     "rule",
     "shared_prefix",
     "spoiled_marker",

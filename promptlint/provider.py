@@ -43,6 +43,9 @@ class Invalidation:
     confidence: str = "high"
 
 
+_OTHER_MODEL = Invalidation("another model", ("model",), _REGIONS)
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Cache facts of one provider for one model (``model`` may be unknown).
@@ -116,12 +119,15 @@ class Facts:
     def invalidates(self, parameter: str) -> Invalidation | None:
         """What a change of this request parameter costs, or ``None`` when it is not known to cost anything.
 
-        A field ("thinking.budget_tokens") that has no row of its own costs what its parameter does.
+        A field ("thinking.budget_tokens") that has no row of its own costs what its parameter does. Another model has
+        another cache with every provider.
         """
         while parameter:
             row = next((row for row in self.invalidation if parameter in row.parameters), None)
             if row is not None:
                 return row
+            if parameter == "model":
+                return _OTHER_MODEL
             parameter = parameter.rpartition(".")[0]
         return None
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TypeVar
 
-from promptlint.finding import Confidence, Region, Severity
-from promptlint.levels import certainty, keeps_history, one_step_down, per_turn, unmarked
+from promptlint.finding import Confidence, Finding, Region, Scope, Severity
+from promptlint.levels import certainty, evidence, keeps_history, one_step_down, per_turn, shared_prefix, unmarked
 from promptlint.provider import Invalidation
 from promptlint.request import LEFT_OUT, Branch, Cause, Kind, Parameter, Request, Siblings
 from promptlint.span import Span
+from promptlint.tokens import Interval
 
-FORMATS = frozenset(("response_format", "text.format", "output_config.format", "output_format"))
+FORMATS = frozenset(("response_format", "text.format", "text_format", "output_config.format", "output_format"))
 """Parameters that hold an output schema."""
 ELSEWHERE = frozenset(("tools", "system", "prompt_cache_key", "truncation", "context_management", "betas"))
 """What the provider lists among the parameters and other rules look at."""
 UNSEEN = frozenset(("reasoning.summary", "thinking.display"))
 """Fields that say what the reply holds: no part of the prompt."""
 
+T = TypeVar("T", "Toggle", "Difference")
 _SAYS = re.compile(r"^the parameter (\w+_)?(text|message|msg|question|query|input|utterance)$")
 _REGIONS = {"tools": "tools", "system": "system text", "messages": "history"}
 
@@ -75,6 +79,13 @@ def toggles(request: Request, about: str) -> Iterator[Toggle]:
             yield Toggle(parameter, cause, row, *_level(request, cause, parameter))
 
 
+def as_intended(found: T) -> T:
+    """The same, no louder than what is mostly done on purpose deserves."""
+    return replace(
+        found, severity=min(found.severity, Severity.WARNING), confidence=one_step_down(found.confidence)
+    )
+
+
 def _asked_for(cause: Cause, parameter: Parameter) -> bool:
     """Whether a change is what somebody asks for now and then: a command, an option of the caller."""
     if cause.conditional is not None:
@@ -85,7 +96,7 @@ def _asked_for(cause: Cause, parameter: Parameter) -> bool:
 
 def _level(request: Request, cause: Cause, parameter: Parameter) -> tuple[Severity, Confidence]:
     confidence = certainty(request, cause.features)
-    if _asked_for(cause, parameter) or unmarked(request):
+    if _asked_for(cause, parameter) or unmarked(request) or request.facts.trigger == "unknown":
         return Severity.INFO, confidence
     return (Severity.WARNING if parameter.alternatives else Severity.ERROR), confidence
 
@@ -98,6 +109,49 @@ def loss(row: Invalidation) -> str:
     """What of the cache a change costs, in words."""
     lost = [_REGIONS[r] for r in ("tools", "system", "messages") if r in (*row.drops, *row.may_drop)]
     return f"{', '.join(lost[:-1])} and {lost[-1]}" if len(lost) > 1 else lost[-1]
+
+
+def _tokens(request: Request, row: Invalidation) -> Interval:
+    return Interval(shared_prefix(request).low if "system" in (*row.drops, *row.may_drop) else 0, inf)
+
+
+def report_toggle(request: Request, toggle: Toggle, message: str, advice: str) -> Finding:
+    """The finding for a parameter whose value depends on the turn."""
+    return Finding(
+        message=message,
+        primary=toggle.parameter.span,
+        severity=toggle.severity,
+        confidence=toggle.confidence,
+        scope=Scope.TURN,
+        region=Region.PARAMETERS,
+        site=request.site,
+        label="differs from turn to turn",
+        advice=advice,
+        origin=toggle.cause.origin,
+        flow=toggle.cause.flow,
+        related=evidence(request),
+        tokens_lost=_tokens(request, toggle.row),
+    )
+
+
+def report_difference(found: Difference, what: str, advice: str) -> Finding:
+    """The finding for a parameter, called ``what``, that two requests of one conversation send differently."""
+    here, there = (f"{what} {value}" if value else f"no {what}" for value in (found.values[1], found.values[0]))
+    return Finding(
+        message=f"this sends the same turns with {here}, others with {there}: each change drops the cache of the "
+        f"{loss(found.row)}",
+        primary=found.place,
+        severity=found.severity,
+        confidence=found.confidence,
+        scope=Scope.TURN,
+        region=Region.PARAMETERS,
+        site=found.side.site,
+        label=f"{here} here",
+        advice=advice,
+        flow=found.side.path,
+        related=((found.main.site.span, f"sent with {there}"), *evidence(found.side)),
+        tokens_lost=_tokens(found.main, found.row),
+    )
 
 
 # -- siblings ---------------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ reported as info.
 
 from collections.abc import Iterator
 
-from promptlint.api import Finding, Region, Scope, Siblings, differences, evidence, loss, rule, toggles
+from promptlint.api import Finding, Siblings, differences, loss, report_difference, report_toggle, rule, toggles
 
 _ADVICE = "keep {0} the same in all requests of a conversation, and ask for what this turn needs in its message"
 
@@ -69,35 +69,13 @@ _ADVICE = "keep {0} the same in all requests of a conversation, and ask for what
 def check(siblings: Siblings) -> Iterator[Finding]:
     for request in siblings.requests:
         for toggle in toggles(request, "toggle"):
-            name, cause = toggle.parameter.name, toggle.cause
+            name = toggle.parameter.name
             verb = "is chosen by" if toggle.parameter.alternatives else "is made of"
-            yield Finding(
-                message=f"{name} {verb} {cause.what}: each change drops the cache of the {loss(toggle.row)}",
-                primary=toggle.parameter.span,
-                severity=toggle.severity,
-                confidence=toggle.confidence,
-                scope=Scope.TURN,
-                region=Region.PARAMETERS,
-                site=request.site,
-                label="differs from turn to turn",
-                advice=_ADVICE.format(name),
-                origin=cause.origin,
-                flow=cause.flow,
-                related=evidence(request),
+            yield report_toggle(
+                request,
+                toggle,
+                f"{name} {verb} {toggle.cause.what}: each change drops the cache of the {loss(toggle.row)}",
+                _ADVICE.format(name),
             )
     for found in differences(siblings, "toggle"):
-        here, there = (f"{found.name}={value}" if value else f"no {found.name}" for value in found.values[::-1])
-        yield Finding(
-            message=f"this sends the same turns with {here}, others with {there}: each change drops the cache of the "
-            f"{loss(found.row)}",
-            primary=found.place,
-            severity=found.severity,
-            confidence=found.confidence,
-            scope=Scope.TURN,
-            region=Region.PARAMETERS,
-            site=found.side.site,
-            label=f"{here} here",
-            advice=_ADVICE.format(found.name),
-            flow=found.side.path,
-            related=((found.main.site.span, f"sent with {there}"), *evidence(found.side)),
-        )
+        yield report_difference(found, found.name, _ADVICE.format(found.name))

@@ -131,7 +131,7 @@ class _Builder(Layout):
             self.parts.parameters["cached_content"] = Parameter("cached_content", span, literal(value))
         reuse = self._reuse(messages)
         # What a change of a parameter costs matters where turns are kept.
-        watched = reuse.turns and facts.caches and bool(facts.invalidation)
+        watched = reuse.turns and facts.caches
         parameters = {
             name: self._decided(p) if watched and p.text is None and facts.invalidates(name) is not None else p
             for name, p in self.parts.parameters.items()

@@ -20,7 +20,7 @@ from promptlint.expression import (
     Phi,
 )
 from promptlint.expression import Call as CallNode
-from promptlint.link.values import Const, External, Hole, Map, Origin, Routine, Seq, Text, Value, literal, options
+from promptlint.link.values import Const, External, Hole, Map, Origin, Routine, Seq, Text, Type, Value, literal, options
 from promptlint.request import LEFT_OUT
 from promptlint.span import Span
 
@@ -100,10 +100,18 @@ def _texts(option: Value) -> tuple[str | None, ...]:
     if isinstance(option, Text) and option.pieces and all(p.optional and p.text is not None for p in option.pieces):
         pieces = tuple(p.text for p in option.pieces)
         return pieces if len(pieces) > 1 else (*pieces, LEFT_OUT)  # one of several, or nothing
+    if isinstance(option, Type):
+        return (option.cls.name,)
+    if isinstance(option, External) and not option.instance and not option.keywords and not option.arguments:
+        return (option.name,)
     if isinstance(option, Seq) and option.known:
         parts = [_texts(i.value) for i in option.items]
         if all(len(p) == 1 and p[0] is not None for p in parts):
             return (f"[{', '.join(str(p[0]) for p in parts)}]",)
+    if isinstance(option, Map) and not option.rest and not option.open:
+        fields = {k: () if e.optional else _texts(e.value) for k, e in option.entries.items()}
+        if all(len(t) == 1 and t[0] is not None for t in fields.values()):
+            return (f"{{{', '.join(f'{k}: {t[0]}' for k, t in fields.items())}}}",)
     return (None,)
 
 

@@ -139,7 +139,7 @@ def test_two_calls_with_different_values() -> None:
     assert finding.primary == LAST.span
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.MEDIUM)
     assert finding.message == (
-        "this sends the same turns with tool_choice.type=none, others with tool_choice.type=auto: each change drops "
+        "this sends the same turns with tool_choice.type none, others with tool_choice.type auto: each change drops "
         "the cache of the history"
     )
 
@@ -163,3 +163,92 @@ def test_side_call_on_a_command_is_info() -> None:
     asked = branch(cause("user", Axis.TURN), guard="command")
     (finding,) = compared("toggled-parameter", MAIN, side(LAST, NONE, branches=(asked,)))
     assert finding.severity is Severity.INFO
+
+
+# --- PL503 -----------------------------------------------------------------------------------------------------------
+
+ROUTED = parameter("model", SAID, values=("claude-opus-4-8", "claude-haiku-4-5"))
+
+
+def test_model_that_is_chosen_by_the_turn() -> None:
+    (finding,) = check("model-switch", claude(ROUTED))
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.MEDIUM)
+    assert finding.message == (
+        "the model (claude-opus-4-8 or claude-haiku-4-5) is chosen by the user: after each switch the whole prompt is "
+        "paid for in full"
+    )
+
+
+def test_every_provider_keeps_a_cache_for_each_model() -> None:
+    subject = request(text(9_000), history(), question(), facts=facts("groq", None), parameters=(ROUTED,))
+    assert check("model-switch", subject)[0].severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        claude(replace(ROUTED, causes=(replace(SAID, conditional="command"),))),
+        claude(parameter("model", replace(SAID, what="the parameter request"))),
+        claude(ROUTED, facts=facts("unknown", None)),
+    ],
+    ids=["a command", "the caller", "an unknown provider"],
+)
+def test_model_that_somebody_chooses_is_info(subject: Request) -> None:
+    assert check("model-switch", subject)[0].severity is Severity.INFO
+
+
+def test_model_of_the_configuration() -> None:
+    assert check("model-switch", claude(replace(ROUTED, causes=(cause("environment", Axis.MACHINE),)))) == []
+    assert check("model-switch", claude(ROUTED, reuse=BATCH)) == []
+
+
+def test_side_call_to_another_model_is_info() -> None:
+    big, small = (side(way, parameter("model", values=(name,))) for way, name in ((LOOP, "opus"), (LAST, "haiku")))
+    (finding,) = compared("model-switch", big, small)
+    assert finding.severity is Severity.INFO
+    assert "with model haiku, others with model opus" in finding.message
+
+
+# --- PL505 -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("subject", "severity"),
+    [
+        (gpt(parameter("response_format", SAID, values=("Answer", "Plan"))), Severity.WARNING),
+        (gpt(parameter("text.format.schema", cause("state"))), Severity.ERROR),
+        (claude(parameter("output_config.format.schema", cause("state"))), Severity.ERROR),
+    ],
+    ids=["two classes", "made of what varies", "Anthropic"],
+)
+def test_schema_that_depends_on_the_turn(subject: Request, severity: Severity) -> None:
+    found = everything(subject)
+    assert list(found) == ["varying-output-schema"]
+    assert found["varying-output-schema"][0].severity is severity
+
+
+def test_final_answer_in_a_shape_of_its_own() -> None:
+    free = replace(gpt(), root=ROOT, path=(LOOP,))
+    shaped = replace(gpt(parameter("response_format", values=("Answer",))), root=ROOT, path=(LAST,))
+    (finding,) = compared("varying-output-schema", free, shaped)
+    assert finding.severity is Severity.WARNING
+    assert "with output schema Answer, others with no output schema" in finding.message
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        gpt(parameter("response_format.type", SAID, values=("json_object", LEFT_OUT))),
+        gpt(parameter("response_format", values=("Answer",))),
+        replace(gpt(parameter("response_format", SAID, values=("Answer", "Plan"))), reuse=BATCH),
+        request(
+            history(),
+            question(),
+            facts=facts("gemini", None),
+            parameters=(parameter("response_schema", SAID, values=("A", "B")),),
+        ),
+    ],
+    ids=["a mode without a schema", "one schema", "no turns are kept", "not known to be in the prompt"],
+)
+def test_schemas_that_cost_nothing(subject: Request) -> None:
+    assert "varying-output-schema" not in everything(subject)
