@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from promptlint import notebook
 from promptlint.finding import Finding
 from promptlint.span import Span
 
@@ -72,7 +73,9 @@ def since(revision: str, place: Path) -> Changes:
         changed[_real(top, name)].append(stretch)
     lines: dict[str, tuple[Stretch, ...] | None] = {file: tuple(found) for file, found in changed.items()}
     listed = _git(folder, "ls-files", "--others", "--exclude-standard", "--full-name", "-z", ":/")
-    return Changes({**lines, **{_real(top, name): None for name in listed.split(b"\0") if name}})
+    whole = [_real(top, name) for name in listed.split(b"\0") if name]
+    whole += [file for file in lines if file.endswith(notebook.SUFFIX)]  # whose lines are not those of its code
+    return Changes({**lines, **dict.fromkeys(whole)})
 
 
 def _git(folder: Path, *args: str) -> bytes:

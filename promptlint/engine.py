@@ -7,7 +7,7 @@ import gc
 import sys
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from promptlint.link.strings import pieces
 from promptlint.project import NoPython, Options, Project, discover
 from promptlint.report import Problem, Report, Withheld
 from promptlint.request import Kind, Request, Siblings
-from promptlint.source import Source, Unreadable
+from promptlint.source import Source, Unreadable, to_bytes
 from promptlint.span import Span
 
 Progress = Callable[[str, int, int], None]
@@ -43,15 +43,18 @@ def check(
     settings: Settings,
     *,
     stdin: tuple[str, str] | None = None,
+    overlay: Mapping[Path, str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Analyses the Python files under ``paths`` (and the text ``stdin``, given with its file name).
 
-    Nothing of the analysed code is imported or run. Raises ``NoInput`` when a path yields no Python.
+    ``overlay`` holds texts that stand in for what is on the disk, such as an editor's unsaved buffers. ``progress``
+    may raise to end the run. Nothing of the analysed code is imported or run. Raises ``NoInput`` when a path yields no
+    Python.
     """
     rules = registry.load(settings.rule_paths)
     selected = rules.select(settings.select, settings.ignore)
-    project, ev = _open(paths, settings, stdin)
+    project, ev = _open(paths, settings, stdin, overlay)
     requests, withheld, own_faults = _requests(project, ev, settings, progress)
     found, faults = registry.run(selected, requests, _siblings(requests))
     findings = _merged([*found, *_syntax_errors(project, ev, paths, selected)])
@@ -140,16 +143,22 @@ def _reveal(ev: Evaluator, function: object, call: Call) -> str:
     return " + ".join(shown) or '""'
 
 
-def _open(paths: Sequence[Path], settings: Settings, stdin: tuple[str, str] | None) -> tuple[Project, Evaluator]:
+def _open(
+    paths: Sequence[Path],
+    settings: Settings,
+    stdin: tuple[str, str] | None,
+    overlay: Mapping[Path, str] | None = None,
+) -> tuple[Project, Evaluator]:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     gc.set_threshold(*GARBAGE)
     rows = knowledge.load(settings.rows)
     foreign = frozenset(t.split(".")[0] for row in rows.sinks for t in (row.types or (row.call,)) if "." in t)
     options = Options(exclude=settings.exclude, include_tests=settings.include_tests, foreign=foreign)
-    overlay = {Path(stdin[0]): stdin[1].encode()} if stdin is not None else None
+    texts = {**(overlay or {}), **({Path(stdin[0]): stdin[1]} if stdin is not None else {})}
     given = [*paths, *([Path(stdin[0])] if stdin is not None and not paths else [])]
+    given += [file for file in overlay or {} if not file.exists()]  # no walk finds a file that was never saved
     try:
-        project = discover(given, options, overlay)
+        project = discover(given, options, {file: to_bytes(text) for file, text in texts.items()})
     except NoPython as error:
         raise NoInput(str(error)) from None
     ev = Evaluator(Program(project, rows), settings.provider, settings.default_model)

@@ -133,7 +133,7 @@ def _answer(
             break
         if span.path not in files:
             read = source.read(Path(span.path))
-            if isinstance(read, Unreadable):
+            if isinstance(read, Unreadable) or read.cells:  # a notebook is no text that a line could go into
                 continue
             files[span.path] = read
         line = span.line

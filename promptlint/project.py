@@ -42,7 +42,10 @@ class Options:
 
 @dataclass(eq=False, slots=True)
 class SourceRef:
-    """One Python file of the project. Its bytes are read when first asked for, and kept until ``drop``."""
+    """One Python file of the project. Its bytes are read when first asked for, and kept until ``drop``.
+
+    ``unsaved`` bytes stand in for what is on the disk, which is never read then.
+    """
 
     path: str
     """As the user is shown it."""
@@ -54,6 +57,7 @@ class SourceRef:
     """Absolute path of the directory."""
     top: str = field(repr=False)
     """The directory above the project of the file; module names grow no further."""
+    unsaved: bytes | None = field(default=None, repr=False)
     _bytes: bytes | Unreadable | None = field(default=None, repr=False)
     _source: Source | Unreadable | None = field(default=None, repr=False)
 
@@ -95,7 +99,7 @@ class SourceRef:
 
     def _read(self) -> bytes | Unreadable:
         if self._bytes is None:
-            self.take(read_bytes(self.file, self.path))
+            self.take(read_bytes(self.file, self.path) if self.unsaved is None else self.unsaved)
             assert self._bytes is not None
         return self._bytes
 
@@ -374,7 +378,7 @@ def _ref(file: str, given: str, home: _Home, roots: _Roots, texts: Mapping[str, 
     module = _dotted(directory, roots.of(directory, home.top))
     if name != "__init__.py":
         module = ".".join(filter(None, (module, os.path.splitext(name)[0])))
-    ref = SourceRef(
+    return SourceRef(
         path=display(file),
         file=Path(file),
         module=module,
@@ -382,10 +386,8 @@ def _ref(file: str, given: str, home: _Home, roots: _Roots, texts: Mapping[str, 
         is_example=not _EXAMPLES.isdisjoint(_parts(directory, home.project)),
         directory=directory,
         top=home.top,
+        unsaved=texts.get(file),
     )
-    if file in texts:
-        ref.take(texts[file])
-    return ref
 
 
 def _check_file(path: str) -> None:

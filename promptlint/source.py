@@ -177,6 +177,14 @@ def _notebook(shown: str, file: Path, data: bytes) -> Source | Unreadable:
     return Source(shown, file, text.encode(), cells=cells)
 
 
+def to_bytes(text: str) -> bytes:
+    """The bytes that an editor would write for a text: in the encoding that it declares, if that can hold it."""
+    try:
+        return text.encode(_declared_encoding(text.encode("utf-8", "replace")) or "utf-8")
+    except (UnicodeError, LookupError):
+        return text.encode("utf-8", "replace")
+
+
 def _declared_encoding(data: bytes) -> str | None:
     start = len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0
     lines = _FIRST_LINES.match(data, start)

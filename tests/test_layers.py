@@ -20,6 +20,7 @@ LAYERS = (
     {"registry", "config", "suppress", "fingerprint", "baseline", "changes", "ignores"},
     {"api", "engine"},
     {"output", "terminal"},
+    {"server"},
     {"cli"},
     {"__main__"},
 )

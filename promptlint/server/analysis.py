@@ -1,0 +1,112 @@
+"""One analysis of one folder, with the unsaved buffers in it, and what it found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from promptlint import config, engine, registry, source
+from promptlint.finding import Finding
+from promptlint.registry import RuleInfo
+from promptlint.report import Report
+from promptlint.source import Broken, Source
+
+FAILURES = (config.ConfigError, registry.RuleError, registry.UnknownRule)
+"""What is wrong with the project's settings or own rules, in words for the user."""
+
+_MARKERS = (".git", ".hg", "pyproject.toml", "setup.py")
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What was found in a folder (or one file).
+
+    ``texts`` are the buffers that stood in for files, by absolute path; a buffer that is no valid Python is left to
+    the last text of it that was (``Buffer``), so what is found there goes on being shown.
+    """
+
+    report: Report
+    findings: tuple[Finding, ...]
+    """Those that the thresholds let through and no comment suppresses."""
+    rules: Mapping[str, RuleInfo]
+    texts: Mapping[str, str] = field(repr=False)
+
+    def lines(self, path: str) -> list[str]:
+        """The lines of a file as they were analysed; none when it cannot be read."""
+        file = os.path.abspath(path)
+        if file not in self._lines:
+            text = self.texts.get(file, self.report.sources.get(path))
+            if text is None:
+                text = saved(file) or ""
+            self._lines[file] = source.LINE_BREAK.split(text)
+        return self._lines[file]
+
+    @cached_property
+    def _lines(self) -> dict[str, list[str]]:
+        return {}
+
+
+@dataclass(slots=True)
+class Buffer:
+    """An open document: its text now, and the last text of it that is valid Python."""
+
+    uri: str
+    text: str
+    version: int | None
+    valid: str | None = None
+
+    def settle(self, file: str) -> str:
+        """The text to analyse: the present one if it can be parsed, else the last that could, else the one on disk."""
+        if self.valid != self.text:
+            if _parses(self.text):
+                self.valid = self.text
+            elif self.valid is None:
+                before = saved(file)
+                self.valid = before if before is not None and _parses(before) else None
+        return self.text if self.valid is None else self.valid
+
+
+def _parses(text: str) -> bool:
+    return not isinstance(Source("", Path(), text.encode("utf-8", "replace")).tree, Broken)
+
+
+def run(root: Path, overrides: Mapping[str, object], texts: Mapping[str, str], progress: Progress) -> Snapshot:
+    """Analyses what is under ``root`` with the settings of its pyproject.toml and those of the editor.
+
+    A folder without Python gives an empty result. Raises one of FAILURES, and whatever ``progress`` raises.
+    """
+    settings = config.load([root], dict(overrides))
+    rules = registry.load(settings.rule_paths)
+    config.validate(settings, rules)
+    overlay = {Path(file): text for file, text in texts.items()}
+    try:
+        report = engine.check([root], settings, overlay=overlay, progress=progress)
+    except engine.NoInput:
+        report = Report(files=0, findings=(), requests=())
+    shown = tuple(
+        finding
+        for finding in report.findings
+        if finding.severity >= settings.min_severity
+        and finding.confidence >= settings.min_confidence
+        and finding.suppressed is None
+    )
+    return Snapshot(report, shown, {info.name: info for info in rules}, texts)
+
+
+def saved(file: str) -> str | None:
+    """The text of a file on the disk, ``None`` when it cannot be read."""
+    read = source.read(Path(file))
+    return read.text if isinstance(read, Source) else None
+
+
+def project_of(file: Path) -> Path:
+    """The folder to analyse for a file that belongs to none of the editor's: its project, or the file alone."""
+    for folder in file.parents:
+        if any((folder / marker).exists() for marker in _MARKERS):
+            return folder
+    return file
