@@ -188,7 +188,7 @@ def verdict(request: Request) -> str:
         return f"{facts.model or facts.provider} does not cache prompts"
     if not (request.reuse.turns or request.reuse.repeats):
         return f"{size} tokens, sent once as far as is known"
-    prefix = request.before(_shared(request))
+    prefix = request.before(shared(request))
     words = f"{_number(prefix)} of {size} tokens stay the same, caching starts at {facts.minimum:,}"
     if prefix.high < facts.minimum:
         return f"{words}: too few"
