@@ -201,6 +201,8 @@ class Evaluator:
         self._nodes: list[ast.expr] = []
         self._cheap: dict[int, bool] = {}
         self.handed_only: dict[int, bool] = {}
+        self.followed: dict[tuple[int, Frame], dict[tuple[object, ...], tuple[Value, Frame]]] = {}
+        """By loop and activation: the variables of a loop that are known while another one of it is followed."""
         self.written_later: dict[tuple[Class, str], bool] = {}
         self.switches: dict[Span, tuple[Function, Write]] = {}
         self.on_command: dict[tuple[Function, frozenset[str]], bool] = {}

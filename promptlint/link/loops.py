@@ -450,17 +450,28 @@ def _template_of(source: Item, old: Value, new: Value) -> Value:
 def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame, inside: bool) -> Value:
     """The variable after an unknown number of iterations."""
     before = as_list(ev, before, ev.module_span(frame, node.state.at))
-    marker = base_marker(before, node)
-    child = _bind(frame, node.loop, None, {node.name: marker})
-    # Variables of one loop may depend on each other: none is followed into itself.
+    # Variables of one loop may depend on each other: none is followed into itself, and while one is followed, the
+    # others once each and not on every way through the rest.
     key = (id(node), -id(frame.activation))
     if key in ev._active:
         return before
+    looked_at = ev.followed.get((node.loop, frame.activation))
+    outermost = looked_at is None
+    if looked_at is None:
+        looked_at = ev.followed[node.loop, frame.activation] = {}
+    around = (node, inside, *(id(binding) for loop, binding in frame.bindings.items() if loop != node.loop))
+    known = looked_at.get(around)
+    if known is not None:
+        return known[0]
+    marker = base_marker(before, node)
+    child = _bind(frame, node.loop, None, {node.name: marker})
     ev._active.add(key)
     try:
         value = ev.eval(step, child)
     finally:
         ev._active.discard(key)
+        if outermost:
+            del ev.followed[node.loop, frame.activation]
     order: Origins = ()
     level = frame.level_at(node.state.around)
     result = grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=inside)
@@ -474,7 +485,9 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
             result = replace(result, items=tuple(items))
         if isinstance(result, Seq) and not inside:
             result = _as_edited(result, source)
-    return _reordered(result, listed(order, ev.module_span(frame, node.state.at))) if order else result
+    result = _reordered(result, listed(order, ev.module_span(frame, node.state.at))) if order else result
+    looked_at[around] = result, frame
+    return result
 
 
 def as_list(ev: Evaluator, before: Value, span: Span) -> Value:
