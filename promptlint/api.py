@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from promptlint.fields import Unsupported, conflicts, unsupported
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity
 from promptlint.levels import (
     assumed,
@@ -74,9 +75,11 @@ __all__ = [
     "Span",
     "Step",
     "Toggle",
+    "Unsupported",
     "as_intended",
     "assumed",
     "certainty",
+    "conflicts",
     "constant",
     "differences",
     "evidence",
@@ -98,5 +101,6 @@ __all__ = [
     "tool_breaks",
     "unmarked",
     "unread_marker",
+    "unsupported",
     "whole_history",
 ]

@@ -62,8 +62,9 @@ class Facts:
     in which an earlier write is found. ``unmarkable`` lists types of block that cannot carry a marker. ``ttls`` are the
     lifetimes a marker can ask for, ``ttl_seconds`` the lifetime without a choice (0 = no promise). ``granularity`` is
     the number of tokens by which a cached prefix grows. ``routing`` names the parameter that keeps requests with one
-    prefix together. ``refuses`` are cache fields answered with an error. ``object_conflicts`` are parameters that
-    cannot stand beside a cache object.
+    prefix together. ``refuses`` are cache fields answered with an error ("request cache_control": the one of the whole
+    request), and ``retentions`` the values of ``prompt_cache_retention`` that are not. ``object_conflicts`` are
+    parameters that cannot stand beside a cache object.
 
     ``policy`` is one of ``POLICIES``. ``read`` is the price of a cached token in prices of an uncached one, ``None``
     when not known; ``write`` the same for written tokens, by lifetime. ``window`` counts the breakpoints among which an
@@ -96,6 +97,7 @@ class Facts:
     granularity: int = 1
     routing: str = ""
     refuses: tuple[str, ...] = ()
+    retentions: tuple[str, ...] = ()
     object_conflicts: tuple[str, ...] = ()
     policy: str = "none"
     read: float | None = None
@@ -418,6 +420,7 @@ _COMMON_FIELDS: dict[str, _Check] = {
     "ttl_seconds": _COUNT,
     "granularity": _COUNT,
     "refuses": _TEXTS,
+    "retentions": _TEXTS,
     "policy": _one_of(*POLICIES),
     "read": _FACTOR,
     "write": _FACTORS,

@@ -86,6 +86,8 @@ class Breakpoint:
     optional: bool = False
     automatic: bool = False
     """The request-level marker that the provider puts on the last block."""
+    key: str = ""
+    """The field that it is written as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ class Parameter:
     causes: tuple[Cause, ...] = ()
     alternatives: tuple[str, ...] = ()
     """The different constant values it can take in this program, when more than one; ``LEFT_OUT`` for none."""
+    optional: bool = False
+    """Whether some requests go without it."""
 
     @property
     def head(self) -> str:

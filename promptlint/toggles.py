@@ -81,9 +81,7 @@ def toggles(request: Request, about: str) -> Iterator[Toggle]:
 
 def as_intended(found: T) -> T:
     """The same, no louder than what is mostly done on purpose deserves."""
-    return replace(
-        found, severity=min(found.severity, Severity.WARNING), confidence=one_step_down(found.confidence)
-    )
+    return replace(found, severity=min(found.severity, Severity.WARNING), confidence=one_step_down(found.confidence))
 
 
 def _asked_for(cause: Cause, parameter: Parameter) -> bool:

@@ -80,6 +80,9 @@ class Arguments(Causes):
         if part == "open":
             if not (isinstance(value, Map) and not value.entries and not value.rest):
                 self.parts.open.append(name)
+            for body in options(value):
+                for key, entry in body.entries.items() if isinstance(body, Map) else ():
+                    self._parameter(key, entry.value, entry.span, optional or entry.optional)
             if mentions_marker(value):
                 self.marker_seen = True
             return
@@ -104,7 +107,7 @@ class Arguments(Causes):
                     # A model object of a class that is not known, which may set breakpoints by itself.
                     self.parts.open.append("the model object")
         if part == "cache":
-            self.breakpoints.append(Breakpoint(span, 0, ttl_of(value), optional=optional, automatic=True))
+            self.breakpoints.append(Breakpoint(span, 0, ttl_of(value), optional=optional, automatic=True, key=name))
             return
         if part == "param":
             self._parameter(name, value, span, optional)
@@ -127,6 +130,7 @@ class Arguments(Causes):
                 known[0] if sure and len(known) == 1 else None,
                 self._causes(leaf.origins),
                 known if sure and len(known) > 1 else (),
+                LEFT_OUT in leaf.texts,
             )
 
     def _nested(self, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
@@ -183,7 +187,8 @@ class Arguments(Causes):
             if not isinstance(option, External):
                 continue
             rows = self._client_rows(option.name)
-            for row in rows[:1]:
+            fitting = [r for r in rows if r.constructor_parts.keys() & option.keywords.keys()]
+            for row in (fitting or rows)[:1]:
                 if row.base_url and row.base_url in option.keywords:
                     self.parts.base_urls.append(option.keywords[row.base_url])
                 elif row.base_url and row.provider in _OWN_MODELS and option.instance and "**" not in option.keywords:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
-from promptlint.expression import Guard, LoopState, Phi, Star
+from promptlint.expression import Either, Guard, LoopState, Phi, Star
 from promptlint.finding import Confidence, Region, Site
 from promptlint.link import callers, chains, objects
 from promptlint.link.values import (
@@ -23,6 +23,7 @@ from promptlint.link.values import (
     Rest,
     Seq,
     Value,
+    is_empty,
     literal,
     options,
     owner,
@@ -50,9 +51,10 @@ from promptlint.link.messages import (
     is_of_reply,
     may_be_message,
 )
-from promptlint.link.parameters import deciding, origins_of_test
+from promptlint.link.parameters import deciding, may_be_missing, origins_of_test
 from promptlint.link.switches import SWITCHED, asks_for_command
 
+_BESIDE_CACHED = {"cached_content": "cached-content", "system_instruction": "system", "tools": "tools"}
 MAX_WAYS = 3
 MAX_ASKING = 3
 """Calls of a method that cuts a history which a finding names."""
@@ -127,8 +129,12 @@ class _Builder(Layout):
             if not isinstance(value, External):
                 self._parameter("model", value, span, optional)
         if cached:
-            value, span, _ = cached[0]
-            self.parts.parameters["cached_content"] = Parameter("cached_content", span, literal(value))
+            # What must not stand beside it matters where it is given.
+            for name, part in _BESIDE_CACHED.items():
+                for value, span, optional in self.parts.values.get(part, ())[:1]:
+                    if not is_empty(value):
+                        unsure = optional or may_be_missing(value) or any(self._choices((name,)))
+                        self.parts.parameters[name] = Parameter(name, span, literal(value), optional=unsure)
         reuse = self._reuse(messages)
         # What a change of a parameter costs matters where turns are kept.
         watched = reuse.turns and facts.caches
@@ -165,24 +171,24 @@ class _Builder(Layout):
 
     def _decided(self, parameter: Parameter) -> Parameter:
         """The parameter with what decides which of its values is sent."""
-        path = tuple(parameter.name.split("."))
         causes = [c for c in parameter.causes if c.kind != "conditional" or SWITCHED in c.features]
         span = parameter.span
+        for choice, frame in self._choices(tuple(parameter.name.split("."))):
+            decides = self._causes_of_test(Guard(choice.test), frame)
+            if decides and span == parameter.span:
+                span = frame.module.span(choice.at)
+            causes += decides
+        causes = list({(c.kind, c.origin, c.conditional): c for c in causes}.values())
+        return replace(parameter, span=span, causes=tuple(causes))
+
+    def _choices(self, path: tuple[str, ...]) -> Iterator[tuple[Either, Frame]]:
+        """The choices in the code among the values of a parameter."""
         row = self.sink.row
         for key, node in self.sink.call.keywords:
             if key == path[0] or (key is not None and row.parts.get(key) == "model" and path == ("model",)):
-                rest = path[1:]
+                yield from deciding(self.ev, node, self.frame, path[1:])
             elif key is None or row.parts.get(key) in ("config", "body"):
-                rest = path
-            else:
-                continue
-            for choice, frame in deciding(self.ev, node, self.frame, rest):
-                decides = self._causes_of_test(Guard(choice.test), frame)
-                if decides and span == parameter.span:
-                    span = frame.module.span(choice.at)
-                causes += decides
-        causes = list({(c.kind, c.origin, c.conditional): c for c in causes}.values())
-        return replace(parameter, span=span, causes=tuple(causes))
+                yield from deciding(self.ev, node, self.frame, path)
 
     def _causes_of_test(self, guard: Guard, frame: Frame) -> tuple[Cause, ...]:
         causes = self._causes(origins_of_test(self.ev, guard, frame))

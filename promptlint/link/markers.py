@@ -51,6 +51,7 @@ def own_markers(value: Map) -> Iterator[Breakpoint]:
                 0,
                 ttl_of(join(kept)),
                 optional=entry.optional or len(kept) < len(list(options(entry.value))),
+                key=key,
             )
 
 

@@ -44,6 +44,17 @@ class Leaf:
     origins: tuple[Origin, ...] = ()
 
 
+def may_be_missing(value: Value) -> bool:
+    """Whether one of the alternatives of a value is that there is none."""
+    for option in options(value):
+        if isinstance(option, Const) and option.value is None:
+            return True
+        parts = option.pieces if isinstance(option, Text) else option.items if isinstance(option, Seq) else ()
+        if parts and all(p.optional for p in parts):
+            return True
+    return False
+
+
 def leaves(value: Value, span: Span, optional: bool = False) -> dict[str, Leaf]:
     """The fields of a parameter by dotted name ("" for the value itself); empty when the parameter is never given."""
     found = _leaves(value, span, 0)
