@@ -82,6 +82,12 @@ class Server(LanguageServer):
         threading.stack_size(_STACK)
         return ThreadPoolExecutor(1, "promptlint")
 
+    def shutdown(self) -> None:
+        """Ends the running analysis as well, which would keep the process until it is through."""
+        for root in self._roots.values():
+            root.obsolete.set()
+        super().shutdown()
+
     # -- what the editor can do -------------------------------------------------------------------------------
 
     def offers(self, *names: str) -> bool:
