@@ -86,7 +86,7 @@ class Server(LanguageServer):
         """Ends the running analysis as well, which would keep the process until it is through."""
         for root in self._roots.values():
             root.obsolete.set()
-        super().shutdown()
+        super().shutdown()  # type: ignore[no-untyped-call]
 
     # -- what the editor can do -------------------------------------------------------------------------------
 

@@ -80,8 +80,9 @@ def changed_files(folder: Path) -> None:
     expect("promptlint-files with --all-files", "context.py:17" in output and "broken.py:1" in output, output)
     run(folder, "git", "rm", "--quiet", "--force", "broken.py")
     stage(folder, "chat_service/context.py", (folder / "chat_service" / "context.py").read_text("utf-8") + "\n")
-    committed = run(folder, "pre-commit", "install") and run(folder, "git", "status", "--short")
-    expect("promptlint-files is installed as a git hook", "M  chat_service/context.py" in committed, committed)
+    run(folder, "pre-commit", "install")
+    output = run(folder, "git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "second", ok=False)
+    expect("promptlint-files stops a commit with findings", "context.py:17" in output, output)
 
 
 def main() -> None:
