@@ -227,11 +227,39 @@ def _markers_over(request: Request, index: int) -> Iterator[Breakpoint]:
 
 
 def text_breaks(request: Request, kind: str) -> Iterator[Break]:
-    """The breaks by causes of one kind in prompt text, except those that are the fault of a breakpoint's place."""
+    """The breaks by causes of one kind in prompt text, except those that are the fault of a breakpoint's place.
+
+    A random value in a kept turn is the fault of how the turn is sent again: see ``replay_breaks``.
+    """
     for broken in request.breaks:
-        tools = request.segments[broken.segment].region is Region.TOOLS
-        if broken.cause.kind == kind and not tools and not spoiled_marker(request, broken):
+        segment = request.segments[broken.segment]
+        elsewhere = segment.region is Region.TOOLS or (kind == "random" and _kept(segment))
+        if broken.cause.kind == kind and not elsewhere and not spoiled_marker(request, broken):
             yield broken
+
+
+def replay_breaks(request: Request) -> Iterator[Break]:
+    """The breaks by random values that are put anew into turns which were sent before."""
+    for broken in request.breaks:
+        if broken.cause.kind == "random" and _kept(request.segments[broken.segment]):
+            yield broken
+
+
+def repaid(request: Request, mutator: Mutator) -> tuple[Severity, str]:
+    """What it costs that a turn is stored in another form than it was sent in, as a level and in words.
+
+    Nothing that was written to the cache from that turn on is read by the next one. How much that is depends on what
+    was sent behind it, and on whether an earlier breakpoint keeps what stands ahead of it.
+    """
+    marked = [_position(request, m) for m in request.breakpoints if m.problem is None]
+    if request.facts.trigger == "explicit" and marked and max(marked) >= mutator.position:
+        history = [i for i, s in enumerate(request.segments) if i < mutator.position and _kept(s)]
+        if history and not any(history[-1] <= m < mutator.position for m in marked):
+            return Severity.ERROR, "what the breakpoint on it writes to the cache, the history included, is never read"
+        return Severity.WARNING, "what the breakpoint on it writes to the cache is never read"
+    if mutator.behind:
+        return Severity.WARNING, "the next turn cannot reuse it, nor the steps that were sent behind it"
+    return Severity.INFO, "the next turn reads it again"
 
 
 def tool_breaks(request: Request) -> Iterator[tuple[Break, Literal["order", "set", "definition"]]]:

@@ -190,6 +190,8 @@ class Mutator:
     origin: Span | None = None
     flow: tuple[Step, ...] = ()
     features: frozenset[str] = frozenset()
+    behind: bool = False
+    """Whether the turns behind the changed one, which were sent with it, are part of the next request."""
 
 
 @dataclass(frozen=True, slots=True)

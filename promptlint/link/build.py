@@ -288,6 +288,8 @@ class _Builder(Layout):
                 return True, f"{name} holds the turns so far", self.span, frozenset({"history-by-name"})
         if self.loaded is not None:
             return True, "rows that say who said what are the turns so far", self.loaded, frozenset({"history-by-name"})
+        if self.called is not None and (self.chain.loops or self.chain.entry is not None):
+            return True, "tool calls of earlier turns are sent again", self.called, frozenset({"history-by-shape"})
         asked = self.chain.entry is not None and self.chain.entry[0].repeats
         if (
             asked
@@ -392,7 +394,9 @@ class _Builder(Layout):
                 guard = "always"
             if edit.kind == "prepend" and not self._prepends_history(edit):
                 continue
-            flow = (*cuts, *self._asked_for(edit), *edit.steps) if edit.kind == "window" else ()
+            flow = edit.steps if edit.kind == "replay" else ()
+            if edit.kind == "window":
+                flow = (*cuts, *self._asked_for(edit), *edit.steps)
             yield Mutator(
                 edit.kind,
                 edit.span,
@@ -404,6 +408,7 @@ class _Builder(Layout):
                 None,
                 flow,
                 edit.features,
+                edit.behind,
             )
             if edit.kind == "window":
                 size = f" to {edit.keeps} messages" if edit.keeps is not None else ""

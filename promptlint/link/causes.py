@@ -91,6 +91,7 @@ class Causes:
         self.named_history: list[str] = []
         self.replayed: list[Item] = []
         self.loaded: Span | None = None
+        self.called: Span | None = None
         self.built: Span | None = None
         self.marker_seen = False
         self.groups = 0

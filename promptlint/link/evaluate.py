@@ -76,6 +76,7 @@ from promptlint.link.values import (
     only,
     options,
     possible_texts,
+    stored,
     text,
     truth,
     union,
@@ -735,7 +736,8 @@ class Evaluator:
         if isinstance(base, Namespace):
             return self.member(base.module, name, span)
         if isinstance(base, Instance):
-            return objects.attribute(self, base, name, span, frame)
+            held = objects.attribute(self, base, name, span, frame)
+            return stored(held) if base.kept else held
         if isinstance(base, Type):
             return objects.class_attribute(self, base, name, span)
         if isinstance(base, External):

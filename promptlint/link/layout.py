@@ -48,7 +48,7 @@ from promptlint.request import (
     Moment,
     Segment,
 )
-from promptlint.span import Span
+from promptlint.span import Span, Step
 from promptlint.tokens import UNKNOWN, Interval, estimate
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ from promptlint.link.messages import (
     roles_of,
 )
 from promptlint.link.prose import deep_text, merged, tool_name
+from promptlint.link.replay import gives_calls, made_anew, two_forms
 
 MAX_TEXT = 200_000
 MANY_SEGMENTS = 80
@@ -369,9 +370,19 @@ class Layout(Arguments):
             cut = any(
                 e.kind in ("window", "rewrite") for e in (*sequence.edits, *(e for i in items for e in _edits_of(i)))
             )
+            decorated = any(e.kind == "decorate" for e in sequence.edits)
+            forms = list(two_forms(self.ev, items)) if rounds and not decorated else []
             for number, item in enumerate(items):
                 role = role_of(item.value)
-                kept = self._is_history(item) or item in adapted
+                for form in forms:
+                    if form.sent is item:
+                        steps = (Step(form.stored, "the turn is stored here"),)
+                        edit = Edit("replay", form.span, form.what, steps=steps, behind=form.behind)
+                        self.edits.append((edit, len(self.segments)))
+                calls = isinstance(item, (One, Many)) and gives_calls(item)
+                kept = self._is_history(item) or item in adapted or calls
+                if calls:
+                    self.called = self.called or item.span
                 if leading and isinstance(item, One) and role in ("system", "developer"):
                     region = Region.SYSTEM
                 elif number == last and not kept:
@@ -441,13 +452,9 @@ class Layout(Arguments):
             self.edits.extend(
                 (self._at_each_turn(e, item), len(self.segments)) for e in item.edits if e.kind != "decorate"
             )
-            origins: Origins = ()
-        elif isinstance(item, Many):
-            origins = tuple(
-                o for o in item.value.origins() if o.kind in ("time", "random", "counter", "environment", "unordered")
-            )
+            origins = made_anew(item.value) if item.rendered is not None else ()
         else:
-            origins = ()
+            origins = made_anew(item.value) if isinstance(item, (One, Many)) else ()
         value = item.value
         name = value.name if isinstance(value, Hole) else "history"
         if isinstance(value, Hole):
@@ -476,11 +483,12 @@ class Layout(Arguments):
             loaded = isinstance(item.of, Hole) and not item.of.root and "(" in item.of.name
             loaded = loaded or (item.of is None and reads_role(item.value))
             self.loaded = self.loaded or (item.span if loaded and role_of(item.value) == "" else None)
+        rendered = item.rendered if isinstance(item, History) and origins else None
         self.segments.append(
             Segment(
                 Region.MID_HISTORY,
                 Kind.HISTORY,
-                item.span,
+                rendered or item.span,
                 UNKNOWN,
                 None,
                 None,

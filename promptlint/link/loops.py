@@ -278,7 +278,7 @@ def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
     if isinstance(item, One):
         return replace(made, optional=made.optional or item.optional or filtered)
     if isinstance(item, History):
-        return replace(item, held=made.value, optional=item.optional or filtered)
+        return replace(item, held=made.value, optional=item.optional or filtered, rendered=made.span)
     if isinstance(item, Base):
         return _passed_on(item, made)
     if isinstance(made, One):

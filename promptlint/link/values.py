@@ -350,6 +350,8 @@ class Edit:
     features: frozenset[str] = frozenset()
     steps: tuple[Step, ...] = ()
     """The way of the changed list from there on."""
+    behind: bool = False
+    """Whether what was sent behind the changed turn is sent again by the next one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -360,6 +362,8 @@ class History(Item):
     edits: tuple[Edit, ...] = ()
     level: int = CALL
     """How many loops of the path lie outside the one that makes it grow (0: it grows from call to call)."""
+    rendered: Span | None = None
+    """Where ``value`` is made anew of each kept element whenever a request is built."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -465,6 +469,8 @@ class Instance(Value):
     overrides: dict[str, Value | Lazy] = field(default_factory=dict)
     exact: bool = True
     """Whether it cannot be a subclass."""
+    kept: bool = False
+    """It was made in an earlier turn: its fields hold what they held then."""
 
     def given(self, name: str) -> Value | None:
         """What an attribute is known to hold here, whatever else code makes of it."""
@@ -718,6 +724,9 @@ def stored(value: Value) -> Value:
     if isinstance(value, Map):
         entries = {k: replace(e, held=_stored(e.held)) for k, e in value.entries.items()}
         return replace(value, entries=entries, rest=tuple(map(stored, value.rest)), order=())
+    if isinstance(value, Instance):
+        overrides: dict[str, Value | Lazy] = {k: _stored(v) for k, v in value.overrides.items()}
+        return replace(value, overrides=overrides, kept=True)
     if isinstance(value, Choice):
         return Choice(tuple(map(stored, value.options)))
     return value

@@ -173,7 +173,12 @@ def test_rules_behind_the_document() -> None:
 
 # --- PL3xx -----------------------------------------------------------------------------------------------------------
 
-RULE_OF = {"window": "sliding-window", "rewrite": "rewritten-history", "prepend": "prepended-history"}
+RULE_OF = {
+    "window": "sliding-window",
+    "rewrite": "rewritten-history",
+    "prepend": "prepended-history",
+    "replay": "lossy-replay",
+}
 
 
 def mutator(
@@ -213,7 +218,7 @@ def test_window_over_a_kept_history_is_evidence_by_itself() -> None:
     assert one(everything(subject), "sliding-window").confidence is Confidence.MEDIUM
 
 
-@pytest.mark.parametrize("kind", ["window", "rewrite", "prepend"])
+@pytest.mark.parametrize("kind", ["window", "rewrite", "prepend", "replay"])
 def test_mutators_without_turns_are_silent(kind: str) -> None:
     assert everything(request(text(2_000), question(), reuse=ENTRY, mutators=(mutator(kind),))) == {}
 
@@ -221,6 +226,39 @@ def test_mutators_without_turns_are_silent(kind: str) -> None:
 def test_same_text_prepended_is_stable() -> None:
     fixed = mutator("prepend", causes=(cause("environment", Axis.MACHINE, moment=Moment.IMPORT),))
     assert everything(request(text(2_000), history(), question(), mutators=(fixed,))) == {}
+
+
+@pytest.mark.parametrize(
+    ("breakpoints", "behind", "severity", "words"),
+    [
+        ((), False, Severity.INFO, "reads it again"),
+        ((), True, Severity.WARNING, "nor the steps that were sent behind it"),
+        ((mark(2),), False, Severity.ERROR, "the history included, is never read"),
+        ((mark(2, automatic=True),), True, Severity.ERROR, "the history included, is never read"),
+        ((mark(1), mark(2)), False, Severity.WARNING, "what the breakpoint on it writes to the cache is never read"),
+        ((mark(0),), False, Severity.INFO, "reads it again"),
+        ((mark(2, problem="empty"),), False, Severity.INFO, "reads it again"),
+    ],
+)
+def test_turn_in_two_forms(breakpoints: tuple[Breakpoint, ...], behind: bool, severity: Severity, words: str) -> None:
+    changed = replace(mutator("replay"), position=2, behind=behind)
+    subject = request(
+        text(2_000), history(), question(), facts=EXPLICIT, breakpoints=breakpoints, mutators=(changed,)
+    )
+    (finding,) = check("lossy-replay", subject)
+    assert finding.severity is severity
+    assert words in finding.message
+
+
+def test_random_value_in_a_kept_turn_is_the_fault_of_the_replay() -> None:
+    finding = one(everything(request(text(2_000), history(cause("random")), question())), "lossy-replay")
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.HIGH)
+    assert "the random is put into turns that were already sent" in finding.message
+    unsure = one(
+        everything(request(text(2_000), history(cause("random", features=frozenset({"fallback"}))))), "lossy-replay"
+    )
+    assert unsure.confidence is Confidence.MEDIUM
+    assert "where none was stored" in unsure.message
 
 
 # --- PL4xx -----------------------------------------------------------------------------------------------------------
