@@ -30,8 +30,11 @@ _PER_PROCESS = frozenset({Axis.PROCESS, Axis.HASH_SEED, Axis.MACHINE, Axis.DEPLO
 _SERIOUS = frozenset({"opaque", "opaque-call", "unknown-call", "name-match", "assumed-entry", "bound"})
 """Approximations of which two leave little certainty; any other lowers it by one step in all."""
 
-_RENDERED = frozenset({"time", "random", "counter", "environment", "unordered"})
+_RENDERED = frozenset({"time", "random", "counter", "environment", "unordered", "json"})
 """Causes that spoil a history when it is rendered anew for each request; what users and tools say belongs in it."""
+
+_ORDERS = frozenset({"unordered", "json"})
+"""Causes that are an order: what is listed stays the same, be it as text or as JSON."""
 
 _PLACES = {
     Region.TOOLS: "in the tools",
@@ -397,7 +400,7 @@ def _candidates(
         since = _since(request, scope)
         if since is None or not _differs(cause, scope, since) or not _stands(request, index, cause, scope):
             continue
-        order = cause.kind == "unordered"
+        order = cause.kind in _ORDERS
         key = (index, scope, since, order)
         lost = losses.get(key) or losses.setdefault(key, _lost(request, index, scope, since, order))
         severity = _gated(request, index, scope, lost, _loudness(cause, scope, segment.region, gap))
@@ -419,7 +422,7 @@ def why_silent(request: Request, index: int, cause: Cause, gap: float) -> str:
         if not _stands(request, index, cause, scope):
             reason = f"{_PLACES[request.segments[index].region]} it does no harm to {_SHARERS[scope]}"
             continue
-        lost = _lost(request, index, scope, since, cause.kind == "unordered")
+        lost = _lost(request, index, scope, since, cause.kind in _ORDERS)
         if _gated(request, index, scope, lost, _loudness(cause, scope, request.segments[index].region, gap)) is None:
             least = f"{request.facts.minimum:,}"
             return f"behind it {_SHARERS[scope]} could reuse {in_words(lost)}, and caching starts at {least}"
@@ -470,7 +473,7 @@ def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
         if cause.kind not in _RENDERED:
             return scope is Scope.TURN and index < first
     if scope is Scope.PROCESS:  # what differs in every conversation is judged there
-        return cause.kind in ("unordered", "environment") or cause.moment is Moment.IMPORT
+        return cause.kind in _ORDERS or cause.kind == "environment" or cause.moment is Moment.IMPORT
     return True
 
 
@@ -523,7 +526,7 @@ def _lost(request: Request, index: int, scope: Scope, since: Moment, order: bool
     total = ZERO
     for position in range(min(start, index) if order else start, len(request.segments)):
         segment = request.segments[position]
-        varies = any(_differs(c, scope, since) for c in segment.causes if not (order and c.kind == "unordered"))
+        varies = any(_differs(c, scope, since) for c in segment.causes if not (order and c.kind in _ORDERS))
         if scope is Scope.TURN and _kept(segment):
             total += UNKNOWN if position >= index else ZERO
         elif position > end or (position == index and not (order and segment.repeats)):

@@ -56,6 +56,7 @@ _KINDS = {
     "environment": "volatile-env",
     "user": "volatile-user",
     "state": "volatile-user",
+    "json": "unsorted-json",
 }
 
 

@@ -893,8 +893,10 @@ def _dumps(ev: Evaluator, args: _Args) -> Value | None:
     if value is None:
         return None
     if any(isinstance(o, (Map, Seq)) for o in options(value)):
-        return External("json.text", args.span, instance=True, arguments=(value,))
-    return Text(strings.pieces(ev, value, args.span))
+        chosen = {k: v for k, v in args.keywords.items() if k in ("sort_keys", "option")}
+        return External("json.text", args.span, instance=True, arguments=(value,), keywords=chosen)
+    shown = strings.pieces(ev, value, args.span)
+    return Text(tuple(p.with_deps(strings.as_json(p.deps)) if p.deps else p for p in shown))
 
 
 def _loads(ev: Evaluator, args: _Args) -> Value | None:

@@ -426,7 +426,7 @@ def _leaves(ev: Evaluator, state: LoopState, frame: Frame) -> bool | None:
 
 
 def _reordered(value: Value, order: Origins) -> Value:
-    if isinstance(value, Seq):
+    if isinstance(value, (Seq, Map)):
         return replace(value, order=union(value.order, order))
     if isinstance(value, Text):
         return Text(tuple(replace(p, deps=union(p.deps, order)) for p in value.pieces))

@@ -116,6 +116,8 @@ def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
             bound = type(target)(method, value.level, {}, value, None, (), target.depth)
             return pieces(ev, ev.result(bound, method, span), span)
         return (Piece(span, None, (), value.cls.name),)
+    if isinstance(value, External) and value.name == "json.text" and value.arguments:
+        return (Piece(span, None, _dumped(value), "text"),)
     if isinstance(value, External):
         return (Piece(span, None, value.origins(), value.name.rpartition(".")[2], persistent=not value.instance),)
     if isinstance(value, FilePath):
@@ -123,6 +125,37 @@ def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
     if isinstance(value, (Routine, Sent)):
         return (Piece(span, None, value.origins(), "value"),)
     return (Piece(span, None, value.origins(), "value"),)
+
+
+def _dumped(text: External) -> Origins:
+    """What JSON depends on; the order of what it was made of becomes its own."""
+    value = text.arguments[0]
+    return as_json((_by_key(value) if _sorts_keys(text.keywords) else value).origins())
+
+
+def as_json(origins: Origins) -> Origins:
+    """What a value depends on, once it is written as JSON: an order that is not fixed becomes that of the JSON."""
+    return tuple(replace(o, kind="json") if o.kind == "unordered" else o for o in origins)
+
+
+def _sorts_keys(keywords: Mapping[str, Value]) -> bool:
+    keys, option = keywords.get("sort_keys"), keywords.get("option")
+    if isinstance(keys, Const):
+        return bool(keys.value)
+    return isinstance(option, (External, Hole)) and "OPT_SORT_KEYS" in option.name  # of orjson
+
+
+def _by_key(value: Value) -> Value:
+    """The value with the keys of all dicts in it in a fixed order."""
+    if isinstance(value, Choice):
+        return Choice(tuple(map(_by_key, value.options)))
+    if isinstance(value, Seq):
+        return replace(value, items=tuple(replace(i, held=_by_key(i.value)) for i in value.items))
+    if isinstance(value, Map):
+        entries = {k: replace(e, held=_by_key(e.value)) for k, e in value.entries.items()}
+        order = tuple(o for o in value.order if o.kind != "unordered")
+        return replace(value, entries=entries, rest=tuple(map(_by_key, value.rest)), order=order)
+    return value
 
 
 def _element_pieces(ev: Evaluator, item: Item, span: Span) -> tuple[Piece, ...]:

@@ -53,6 +53,7 @@ def one(found: dict[str, list[Finding]], name: str) -> Finding:
         ("state", "volatile-state"),
         ("counter", "volatile-counter"),
         ("unordered", "unordered-text"),
+        ("json", "unstable-json"),
         ("conditional", "conditional-system"),
     ],
 )
@@ -77,6 +78,7 @@ def test_text_rules(kind: str, rule: str) -> None:
         ("environment", False, "volatile-tool-definition", "volatile-env"),
         ("state", False, "volatile-tool-definition", "volatile-user"),
         ("counter", False, "volatile-tool-definition", ""),
+        ("json", False, "volatile-tool-definition", "unsorted-json"),
     ],
 )
 def test_tool_rules(kind: str, optional: bool, rule: str, label: str) -> None:
