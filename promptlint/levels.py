@@ -30,7 +30,7 @@ _PER_PROCESS = frozenset({Axis.PROCESS, Axis.HASH_SEED, Axis.MACHINE, Axis.DEPLO
 _SERIOUS = frozenset({"opaque", "opaque-call", "unknown-call", "name-match", "assumed-entry", "bound"})
 """Approximations of which two leave little certainty; any other lowers it by one step in all."""
 
-_RENDERED = frozenset({"time", "random", "counter", "environment", "unordered", "json"})
+_RENDERED = frozenset({"time", "random", "counter", "environment", "unordered", "json", "signed"})
 """Causes that spoil a history when it is rendered anew for each request; what users and tools say belongs in it."""
 
 _ORDERS = frozenset({"unordered", "json"})

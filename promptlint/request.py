@@ -41,9 +41,10 @@ class Moment(IntEnum):
 class Cause:
     """One source that makes a value vary, with the way it took.
 
-    ``kind`` is one of time, random, environment, user, state, counter, unordered, json, conditional, opaque. ``grain`` is
-    the granularity of a clock in seconds (1e-6, 1, 60, 3600, 86400), ``None`` for everything else. ``features`` name
-    the approximations taken on the way ("opaque-call", "name-match", ...): each lowers the confidence.
+    ``kind`` is one of time, random, environment, user, state, counter, unordered, json, signed, conditional, opaque.
+    ``grain`` is the granularity of a clock in seconds (1e-6, 1, 60, 3600, 86400), ``None`` for everything else.
+    ``features`` name the approximations taken on the way ("opaque-call", "name-match", ...): each lowers the
+    confidence.
     """
 
     kind: str

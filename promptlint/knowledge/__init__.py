@@ -42,6 +42,7 @@ KINDS = {
     "state": ("turn", "retrieved text"),
     "counter": ("turn", "a counter"),
     "unordered": ("hash-seed", "an order that is not fixed"),
+    "signed": ("call", "a signed address that expires"),
 }
 """Kinds of source, each with the axis and the words that hold when a row names none."""
 

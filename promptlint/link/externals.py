@@ -457,6 +457,9 @@ def method(ev: Evaluator, this: Value, name: str, args: _Args, qualified: str = 
     """``this.name(...)`` by the kind of ``this``."""
     if name in ("__enter__", "__aenter__", "with_options", "copy", "__copy__") and not isinstance(this, (Seq, Map)):
         return this
+    row = ev.knowledge.sources.get(f"*.{name}")
+    if row is not None and all(isinstance(o, (External, Hole)) for o in options(this)):
+        return source(ev, row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
     results = []
     for option in options(this):
         if isinstance(option, Text):

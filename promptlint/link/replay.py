@@ -30,7 +30,7 @@ from promptlint.span import Span
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
 
-ANEW = frozenset(("time", "random", "counter", "environment", "unordered", "json"))
+ANEW = frozenset(("time", "random", "counter", "environment", "unordered", "json", "signed"))
 """Kinds of origins that spoil a kept turn when it is rendered again; what users and tools said belongs in it."""
 FALLBACK = "fallback"
 """Feature of what is put in only where nothing was stored."""

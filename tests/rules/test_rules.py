@@ -54,6 +54,7 @@ def one(found: dict[str, list[Finding]], name: str) -> Finding:
         ("counter", "volatile-counter"),
         ("unordered", "unordered-text"),
         ("json", "unstable-json"),
+        ("signed", "regenerated-media-url"),
         ("conditional", "conditional-system"),
     ],
 )
