@@ -53,7 +53,8 @@ class Facts:
     ``trigger`` is "explicit" (nothing is cached without a marker), "automatic" or "unknown". ``minimum`` is the
     smallest cacheable prefix in tokens for the model, or the smallest plausible one when the model is unknown.
     ``order`` lists the regions in wire order. ``max_breakpoints`` is ``None`` where there are no markers, or no limit
-    is known. ``caches`` is false when the named model is known not to cache at all. ``source`` names the row in the
+    is known. ``caches`` is false when the named model is known not to cache at all. ``forgets_thinking``: its
+    server takes the thinking of earlier turns out by itself. ``source`` names the row in the
     form that ``Step.because`` has.
 
     ``marker`` is the key of a marker on a block, ``converse_marker`` what it is in Bedrock's Converse API,
@@ -84,6 +85,7 @@ class Facts:
     max_breakpoints: int | None = None
     longer_ttl_first: bool = False
     caches: bool = True
+    forgets_thinking: bool = False
     source: str = ""
     marker: str = ""
     converse_marker: str = ""
@@ -424,6 +426,7 @@ _COMMON_FIELDS: dict[str, _Check] = {
     "policy": _one_of(*POLICIES),
     "read": _FACTOR,
     "write": _FACTORS,
+    "forgets_thinking": _FLAG,
     "sources": _TEXTS,
     "as_of": _DATE,
     "confidence": _one_of(*_CONFIDENCES),

@@ -176,7 +176,8 @@ class Mutator:
     """Something that changes, between two sends, what was already sent.
 
     ``kind``: "window" (drops the oldest), "rewrite" (edits or replaces old messages), "prepend" (inserts ahead of old
-    messages), "decorate" (changes the sent copy only), "replay" (re-serialises stored turns differently). ``guard``:
+    messages), "decorate" (changes the sent copy only), "replay" (re-serialises stored turns differently), "unthink"
+    (takes thinking out of old messages). ``guard``:
     "always", "threshold", "command", "error" or "configuration". ``keeps`` is the size of a window in messages, or
     ``None``. ``position`` is the index of the segment before which the change happens.
     """

@@ -10,7 +10,7 @@ from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Either, Guard, LoopState, Phi, Star
 from promptlint.finding import Confidence, Region, Site
-from promptlint.link import callers, chains, objects
+from promptlint.link import callers, chains, objects, thinking
 from promptlint.link.values import (
     CALL,
     SESSION,
@@ -376,6 +376,8 @@ class _Builder(Layout):
         for edit, position in self.edits:
             if (edit.kind, edit.span) in seen or edit.span.line <= 0 or edit.kind == "unmark":
                 continue
+            if edit.kind == thinking.EDIT and not (edit.behind or self._of_old_turns(edit.span)):
+                continue
             if edit.kind in ("rewrite", "prepend") and edit.value is not None and not may_be_message(edit.value):
                 continue
             seen.add((edit.kind, edit.span))
@@ -423,6 +425,10 @@ class _Builder(Layout):
             span = self.ev.span(self.ev.generic(caller.function), caller.call)
             if caller.function is not function and all(s.span != span for s in edit.steps):
                 yield Step(span, f"{caller.function.name}() calls {function.name}()")
+
+    def _of_old_turns(self, place: Span) -> bool:
+        module = next((m for m in self.ev.program.modules if m.path == place.path), None)
+        return module is not None and thinking.only_of_old_turns(module.tree, place.line)
 
     def _guard_of_calls(self, place: Span) -> tuple[str, None] | None:
         """ "threshold" when the function around ``place`` is called under a test of a size only."""

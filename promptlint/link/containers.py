@@ -29,7 +29,7 @@ from promptlint.expression import (
     Test,
 )
 from promptlint.expression import Item as ItemOf
-from promptlint.link import strings
+from promptlint.link import strings, thinking
 from promptlint.link.switches import SWITCHED
 from promptlint.link.values import (
     CALL,
@@ -876,7 +876,7 @@ def _with_edit(base: Seq, edit: Edit) -> Seq:
         return replace(
             base, items=tuple(replace(i, edits=(*i.edits, edit)) if isinstance(i, Base) else i for i in base.items)
         )
-    if not (_sent(base.items) if edit.kind == "rewrite" else _kept(base.items)):
+    if not (_sent(base.items) if edit.kind in ("rewrite", thinking.EDIT) else _kept(base.items)):
         return base
     return replace(base, edits=(*base.edits, edit))
 
@@ -933,7 +933,8 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
             return replace(base, items=tuple(replace(i, held=join((i.value, args[0]))) for i in base.items))
         return base
     guards = change.guards if isinstance(change, Mutate) else node.guards
-    return _with_edit(base, Edit("rewrite", span, ev.snippet(frame, node.at), guards, value=args[0]))
+    kind = thinking.EDIT if thinking.removes(change) or thinking.taken_out(args[0]) else "rewrite"
+    return _with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), guards, value=args[0]))
 
 
 def _marked(old: Value, new: Value) -> Value | None:

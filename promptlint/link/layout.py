@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.expression import Phi
 from promptlint.finding import Region
-from promptlint.link import containers, strings, values
+from promptlint.link import containers, strings, thinking, values
 from promptlint.link.switches import SWITCHED
 from promptlint.link.values import (
     CALL,
@@ -379,7 +379,7 @@ class Layout(Arguments):
                         steps = (Step(form.stored, "the turn is stored here"),)
                         edit = Edit("replay", form.span, form.what, steps=steps, behind=form.behind)
                         self.edits.append((edit, len(self.segments)))
-                calls = isinstance(item, (One, Many)) and gives_calls(item)
+                calls = isinstance(item, (One, Many)) and gives_calls(item, items[number + 1 :])
                 kept = self._is_history(item) or item in adapted or calls
                 if calls:
                     self.called = self.called or item.span
@@ -392,7 +392,10 @@ class Layout(Arguments):
                 else:
                     region, leading = Region.MID_HISTORY, False
                 if kept:
-                    self._history(item, sequence.order)
+                    unthought = thinking.taken_out(item.value) if not isinstance(item, One) else None
+                    if unthought is not None:
+                        self.edits.append((unthought, len(self.segments)))
+                    self._history(item, sequence.order, any(isinstance(i, History) for i in items[number + 1 :]))
                 else:
                     before = len(self.segments)
                     self._message(item, region, role, sequence.order)
@@ -445,12 +448,15 @@ class Layout(Arguments):
             return named or role_of(item.value) is None or role_of(item.value) == ""
         return False
 
-    def _history(self, item: Item, order: Origins) -> None:
+    def _history(self, item: Item, order: Origins, steps: bool) -> None:
+        """A kept turn, or all of them; ``steps``: behind it stands what this turn of the user has added so far."""
         if isinstance(item, History):
             if not roles_of(item.value) <= {"system", "developer"}:
                 self.histories.append(item)
             self.edits.extend(
-                (self._at_each_turn(e, item), len(self.segments)) for e in item.edits if e.kind != "decorate"
+                (replace(self._at_each_turn(e, item), behind=steps), len(self.segments))
+                for e in item.edits
+                if e.kind != "decorate"
             )
             origins = made_anew(item.value) if item.rendered is not None else ()
         else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from promptlint.expression import After, AfterLoop, Comp, Either, Element, Expr, LoopState, Phi
-from promptlint.link import containers
+from promptlint.link import containers, thinking
 from promptlint.link.values import (
     Base,
     Cell,
@@ -221,8 +221,10 @@ def comprehension(ev: Evaluator, node: Comp, frame: Frame) -> Value:
         return result
     if node.kind == "set":
         order = union(order, containers.hash_order(ev, frame, node.at))
-    source = containers.as_seq(ev, ev.eval(node.clauses[0][1], frame), span)
-    return Seq(node.kind, tuple(items), span, order, source.edits)
+    edits = containers.as_seq(ev, ev.eval(node.clauses[0][1], frame), span).edits
+    if any(thinking.drops(test) for _, _, tests in node.clauses for test in tests):
+        edits = (*edits, Edit(thinking.EDIT, span, ev.snippet(frame, node.at)))
+    return Seq(node.kind, tuple(items), span, order, edits)
 
 
 def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> tuple[list[Item], Origins]:

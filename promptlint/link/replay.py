@@ -13,6 +13,7 @@ from promptlint.link.values import (
     History,
     Hole,
     Item,
+    Many,
     Map,
     One,
     Origin,
@@ -70,11 +71,14 @@ def _marked(origins: Origins, unsure: bool) -> Origins:
     return tuple(replace(o, features=o.features | {FALLBACK}) for o in origins) if unsure else origins
 
 
-def gives_calls(item: Item) -> bool:
+def gives_calls(item: Item, behind: Sequence[Item]) -> bool:
     """Whether a message holds calls of tools that were asked for in an earlier turn, with something made anew in them.
 
-    What a reply of this turn asked for is handed on as it came.
+    What is rendered from a list of stored turns is; so is what the user has spoken behind. What a reply of this turn
+    asked for is handed on as it came.
     """
+    if not (item.of is not None if isinstance(item, Many) else any(role_of(i.value) == "user" for i in behind)):
+        return False
     for option in options(item.value):
         calls = option.entries.get("tool_calls") if isinstance(option, Map) else None
         if calls is None or role_of(option) not in ("assistant", "model"):

@@ -336,7 +336,10 @@ class Rest(Item):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change to elements that may have been sent: see ``request.Mutator``; "unmark" takes cache markers off."""
+    """A change to elements that may have been sent: see ``request.Mutator``; "unmark" takes cache markers off.
+
+    "unthink" takes thinking out of messages: of a list of blocks, or of the messages of a list.
+    """
 
     kind: str
     span: Span

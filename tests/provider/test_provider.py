@@ -293,7 +293,7 @@ def test_every_model_row_can_be_reached() -> None:
     examples = {
         "anthropic": "claude-fable-5-2 claude-mythos-5-1 claude-fable-5 claude-mythos-preview claude-opus-5-5 "
         "claude-haiku-5-5 claude-opus-5 claude-sonnet-5 claude-opus-4-8 claude-opus-4-7 claude-opus-4-5 "
-        "claude-opus-4-1 claude-sonnet-4-5 claude-haiku-4-5 claude-3-5-haiku-20241022 "
+        "claude-opus-4-1 claude-sonnet-4-6 claude-sonnet-4-5 claude-haiku-4-5 claude-3-5-haiku-20241022 "
         "claude-3-haiku-20240307 claude-2.1 claude-3-opus-20240229",
         "bedrock_anthropic": "anthropic.claude-opus-4-7 anthropic.claude-3-7-sonnet-20250219-v1:0 "
         "anthropic.claude-sonnet-4-5-20250929-v1:0",

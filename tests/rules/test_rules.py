@@ -181,6 +181,7 @@ RULE_OF = {
     "rewrite": "rewritten-history",
     "prepend": "prepended-history",
     "replay": "lossy-replay",
+    "unthink": "stripped-thinking",
 }
 
 
@@ -208,6 +209,8 @@ def mutator(
         (mutator("prepend", causes=(cause("state"),)), Severity.ERROR, Confidence.HIGH),
         (mutator("prepend"), Severity.WARNING, Confidence.MEDIUM),
         (mutator("rewrite", features=frozenset({"unknown-call"})), Severity.ERROR, Confidence.MEDIUM),
+        (mutator("unthink"), Severity.WARNING, Confidence.MEDIUM),
+        (mutator("unthink", "threshold"), Severity.INFO, Confidence.MEDIUM),
     ],
 )
 def test_mutators(changed: Mutator, severity: Severity, confidence: Confidence) -> None:
@@ -221,7 +224,7 @@ def test_window_over_a_kept_history_is_evidence_by_itself() -> None:
     assert one(everything(subject), "sliding-window").confidence is Confidence.MEDIUM
 
 
-@pytest.mark.parametrize("kind", ["window", "rewrite", "prepend", "replay"])
+@pytest.mark.parametrize("kind", ["window", "rewrite", "prepend", "replay", "unthink"])
 def test_mutators_without_turns_are_silent(kind: str) -> None:
     assert everything(request(text(2_000), question(), reuse=ENTRY, mutators=(mutator(kind),))) == {}
 
@@ -245,9 +248,7 @@ def test_same_text_prepended_is_stable() -> None:
 )
 def test_turn_in_two_forms(breakpoints: tuple[Breakpoint, ...], behind: bool, severity: Severity, words: str) -> None:
     changed = replace(mutator("replay"), position=2, behind=behind)
-    subject = request(
-        text(2_000), history(), question(), facts=EXPLICIT, breakpoints=breakpoints, mutators=(changed,)
-    )
+    subject = request(text(2_000), history(), question(), facts=EXPLICIT, breakpoints=breakpoints, mutators=(changed,))
     (finding,) = check("lossy-replay", subject)
     assert finding.severity is severity
     assert words in finding.message
@@ -262,6 +263,12 @@ def test_random_value_in_a_kept_turn_is_the_fault_of_the_replay() -> None:
     )
     assert unsure.confidence is Confidence.MEDIUM
     assert "where none was stored" in unsure.message
+
+
+def test_thinking_that_the_server_forgets() -> None:
+    forgets = replace(EXPLICIT, forgets_thinking=True)
+    subject = request(text(2_000), history(), question(), facts=forgets, mutators=(mutator("unthink"),))
+    assert check("stripped-thinking", subject) == []
 
 
 # --- PL4xx -----------------------------------------------------------------------------------------------------------
