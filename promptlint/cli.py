@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from promptlint.report import Report
     from promptlint.request import Request
 
-FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "rdjson")
-MAP_FORMATS = ("full", "json")
+FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "rdjson", "html")
+MAP_FORMATS = ("full", "json", "html")
 SEVERITIES = ("info", "warning", "error")
 CONFIDENCES = ("low", "medium", "high")
 
@@ -304,7 +304,7 @@ def cost(
     settings, _ = _settings([Path(origin.partition(":")[0])] if origin else (), {})
     source = ""
     if origin:
-        from promptlint.output.requestmap import as_layout
+        from promptlint.output.describe import as_layout
 
         request = _request_at(origin)
         shared, source = as_layout(request)

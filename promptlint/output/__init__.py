@@ -11,8 +11,8 @@ from promptlint.report import Report
 if TYPE_CHECKING:
     from promptlint.registry import RuleInfo
 
-FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "rdjson")
-MAP_FORMATS = ("full", "json")
+FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "rdjson", "html")
+MAP_FORMATS = ("full", "json", "html")
 
 
 def render(
@@ -69,6 +69,10 @@ def render(
             from promptlint.output import sarif
 
             return sarif.render(report, shown, rules)
+        case "html":
+            from promptlint.output import page
+
+            return page.render(report, shown)
     raise ValueError(f"unknown output format {format!r}; choose from {', '.join(FORMATS)}")
 
 
@@ -84,4 +88,8 @@ def render_map(report: Report, format: str, *, color: bool = False, width: int =
             return requestmap.render(report, color=color, width=width)
         case "json":
             return requestmap.render_json(report)
+        case "html":
+            from promptlint.output import page
+
+            return page.render(report, report.findings)
     raise ValueError(f"unknown output format {format!r}; choose from {', '.join(MAP_FORMATS)}")

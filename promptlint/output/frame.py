@@ -14,7 +14,7 @@ from itertools import accumulate
 from rich.cells import cell_len
 
 from promptlint.output.paint import Paint
-from promptlint.output.words import spot, visible
+from promptlint.output.words import discreet, spot, visible
 from promptlint.span import Span
 
 _TAB = 4
@@ -43,7 +43,7 @@ class Frame:
 
 def lines_of(text: str) -> list[str]:
     """The lines of a file as Python numbers them."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return discreet(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def sheet_of(text: str, span: Span) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -37,6 +38,23 @@ def visible(character: str) -> str:
 def plain(text: str) -> str:
     """The text on one line and free of control characters, whatever the analysed source contains."""
     return "".join(visible(character) for character in " ".join(text.split()))
+
+
+_SECRET = re.compile(
+    r"(?<![A-Za-z0-9])(?:sk-[A-Za-z0-9_-]{4}|AKIA[A-Z0-9]{4}|gh[pousr]_[A-Za-z0-9]{4}|github_pat_[A-Za-z0-9]{4}"
+    r"|xox[abprs]-[A-Za-z0-9]{4}|AIza[A-Za-z0-9_-]{4}|hf_[A-Za-z]{4}|gsk_[A-Za-z0-9]{4})([A-Za-z0-9_-]{12,})"
+    r"|(?<=PRIVATE KEY-----)([\sA-Za-z0-9+/=]{32,})"
+)
+
+
+def discreet(text: str) -> str:
+    """The text with what looks like a key of a known service replaced by asterisks of the same length and lines."""
+
+    def masked(match: re.Match[str]) -> str:
+        group = 1 if match[1] else 2
+        return match[0][: match.start(group) - match.start()] + re.sub(r"\S", "*", match[group])
+
+    return _SECRET.sub(masked, text)
 
 
 def place(path: str) -> str:

@@ -108,3 +108,11 @@ def test_lines_are_counted_as_python_counts_them() -> None:
         [Mark(Span("a.py", 3, 1, 3, 2), "", "red", primary=True)], {"a.py": "a\r\nb\rc\x0cd\n"}, 100, PLAIN
     ).lines
     assert rows[3] == "3 | c\ufffdd"
+
+
+def test_a_key_in_the_code_is_not_printed() -> None:
+    text = 'client = OpenAI(api_key="sk-proj-0123456789abcdefghij", model=clock())\n'
+    start = text.index("clock") + 1
+    mark = Mark(Span("app.py", 1, start, 1, start + 7), "here", "red", primary=True)
+    shown = "\n".join(draw([mark], {"app.py": text}, 100, PLAIN).lines)
+    assert "0123456789" not in shown and "sk-proj***" in shown and "clock()" in shown

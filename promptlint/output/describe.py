@@ -1,0 +1,131 @@
+"""What ``map`` and the HTML page say of a request, in words: its parts, what is shared, and what becomes of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isinf
+
+from promptlint.finding import Confidence
+from promptlint.output import words
+from promptlint.output.lifetime import Lifetime, lifetime
+from promptlint.request import Breakpoint, Kind, Request, Segment
+from promptlint.span import Span
+from promptlint.tokens import Interval
+
+
+def origin(segment: Segment) -> Span:
+    """The source that makes the segment vary, or the place where it is written."""
+    return segment.causes[0].origin if segment.causes else segment.span
+
+
+def number(value: Interval) -> str:
+    """An interval of tokens in few characters."""
+    if isinf(value.high):
+        return f"{value.low:,}+" if value.low else "?"
+    return f"{value.low:,}" if value.low == value.high else f"{value.low:,}-{round(value.high):,}"
+
+
+def marker(mark: Breakpoint) -> str:
+    """What is particular about a breakpoint."""
+    parts = [
+        "automatic" if mark.automatic else "",
+        mark.ttl or "ttl ?",
+        f"x{number(mark.count)}" if mark.count != Interval(1, 1) else "",
+        "maybe" if mark.optional else "",
+        f"refused: {mark.problem}" if mark.problem else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def content(segment: Segment) -> str:
+    """The text itself in quotes, or what the code calls the value."""
+    if segment.kind is Kind.TOOL:
+        what = f"tool {segment.name}".rstrip() if segment.name or segment.text is None else segment.text
+    elif segment.text is not None:
+        what = f'"{words.discreet(words.plain(segment.text))}"'
+    else:
+        what = segment.name or ("kept turns" if segment.kind is Kind.HISTORY else f"unknown {segment.kind}")
+    if segment.causes:
+        what += f": {segment.causes[0].what}" if segment.causes[0].what not in what else ""
+    notes = [note for note, holds in (("optional", segment.optional), ("repeated", segment.repeats)) if holds]
+    return words.plain(what) + (f" ({', '.join(notes)})" if notes else "")
+
+
+def drawn(segment: Segment) -> int:
+    """Tokens to draw: the middle of the interval; where it has no upper end, at least ``SOME``."""
+    tokens = segment.tokens
+    return max(tokens.low, SOME) if isinf(tokens.high) else round((tokens.low + tokens.high) / 2)
+
+
+SOME = 400
+"""Tokens for which a part of unknown size is drawn."""
+
+
+def shared(request: Request) -> int:
+    """How many segments the next request repeats byte for byte; it is the next turn where there is one."""
+    longest = Lifetime.CONVERSATION if request.reuse.turns else Lifetime.PROCESS
+    ends = [index for index, segment in enumerate(request.segments) if lifetime(segment) > longest]
+    ends += [mutator.position for mutator in request.mutators if mutator.guard == "always"]
+    return min(ends, default=len(request.segments))
+
+
+def as_layout(request: Request) -> tuple[int, str]:
+    """The tokens that two requests of this site share, as one number for an estimate, and where it is from."""
+    size = request.before(shared(request))
+    number = size.low if isinf(size.high) else round((size.low + size.high) / 2)
+    return number, f"Prefix of {words.spot(request.site.span)}: {words.quantity(size)}; {number:,} taken."
+
+
+def _caching(request: Request) -> str:
+    """When the provider caches, and from how many tokens on."""
+    facts = request.facts
+    who = facts.model or facts.provider
+    if not facts.caches:
+        return f"{who} does not cache prompts"
+    minimum = f"{who} caches from {words.count(facts.minimum, 'token')}"
+    if not facts.minimum_known:
+        minimum += " at the least (depends on the model)"
+    return f"{minimum}, where marked" if facts.trigger == "explicit" else minimum
+
+
+def _verdict(request: Request, end: int) -> str:
+    """What the provider makes of the shared prefix that ends before segment ``end``."""
+    facts = request.facts
+    size = request.before(end)
+    if not facts.caches:
+        return ""
+    if size.high < facts.minimum:
+        return "; too short to be cached"
+    if facts.trigger == "explicit":
+        marked = [mark.segment for mark in request.breakpoints if mark.problem is None and mark.segment < end]
+        if not marked:
+            return "; not cached: no marker in it" if not request.open else "; no marker seen in it"
+        if max(marked) + 1 < end:
+            return f"; cached up to its last marker, behind segment {max(marked) + 1}"
+    return ""
+
+
+def about(request: Request) -> Iterator[str]:
+    """Who gets it, from how many tokens on it is cached, why it is sent again, and what changes its history."""
+    yield f"to {words.recipient(request.site)}; {_caching(request)}"
+    where = f" ({words.spot(request.reuse.span)})" if request.reuse.span else ""
+    yield f"reuse: {words.plain(request.reuse.why) or 'no evidence that it is sent more than once'}{where}"
+    if request.path:
+        yield "called through: " + " > ".join(words.spot(step.span) for step in request.path)
+    for mutator in request.mutators:
+        guard = "" if mutator.guard == "always" else f", on {mutator.guard}"
+        yield f"history changed at {words.spot(mutator.span)}: {words.plain(mutator.what)} ({mutator.kind}{guard})"
+    if request.open:
+        yield f"may also get, unseen: {', '.join(map(words.plain, request.open))}"
+    if request.confidence is not Confidence.HIGH:
+        yield f"confidence: {request.confidence}"
+
+
+def border(request: Request) -> str:
+    """Where the shared prefix ends and what the provider makes of it."""
+    end = shared(request)
+    audience = "turn" if request.reuse.turns else "request"
+    text = f"the prefix shared with the next {audience} ends here: {words.quantity(request.before(end))}"
+    lost = [broken.lost for broken in request.breaks if broken.segment == end and broken.lost.high > 0]
+    behind = f"; lost behind it: {words.quantity(lost[0])}" if lost else ""
+    return f"{text}{_verdict(request, end)}{behind}"
