@@ -129,3 +129,18 @@ def border(request: Request) -> str:
     lost = [broken.lost for broken in request.breaks if broken.segment == end and broken.lost.high > 0]
     behind = f"; lost behind it: {words.quantity(lost[0])}" if lost else ""
     return f"{text}{_verdict(request, end)}{behind}"
+
+
+def verdict(request: Request) -> str:
+    """In a few words how much of a request the next one finds in the cache, for editors to show beside the call."""
+    facts, size = request.facts, number(request.size)
+    if not facts.caches:
+        return f"{facts.model or facts.provider} does not cache prompts"
+    if not (request.reuse.turns or request.reuse.repeats):
+        return f"{size} tokens, sent once as far as is known"
+    prefix = request.before(shared(request))
+    said = f"{number(prefix)} of {size} tokens stay the same, caching starts at {facts.minimum:,}"
+    if prefix.high < facts.minimum:
+        return f"{said}: too few"
+    marked = any(mark.problem is None for mark in request.breakpoints)
+    return f"{said}, none are marked" if facts.trigger == "explicit" and not marked and not request.open else said

@@ -127,21 +127,6 @@ def block(request: Request, width: int) -> str:
     return "\n".join(_request(request, width, Paint(False))).rstrip()
 
 
-def verdict(request: Request) -> str:
-    """In a few words how much of a request the next one finds in the cache, for editors to show beside the call."""
-    facts, size = request.facts, _number(request.size)
-    if not facts.caches:
-        return f"{facts.model or facts.provider} does not cache prompts"
-    if not (request.reuse.turns or request.reuse.repeats):
-        return f"{size} tokens, sent once as far as is known"
-    prefix = request.before(shared(request))
-    words = f"{_number(prefix)} of {size} tokens stay the same, caching starts at {facts.minimum:,}"
-    if prefix.high < facts.minimum:
-        return f"{words}: too few"
-    marked = any(mark.problem is None for mark in request.breakpoints)
-    return f"{words}, none are marked" if facts.trigger == "explicit" and not marked and not request.open else words
-
-
 def render(report: Report, *, color: bool, width: int) -> str:
     """A block for each request, then the totals."""
     paint = Paint(color)

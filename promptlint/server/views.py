@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from lsprotocol import types
 
-from promptlint.output import requestmap
+from promptlint.output import describe, requestmap
 from promptlint.request import Request
 from promptlint.server.places import Places
 from promptlint.span import Span
@@ -64,7 +64,7 @@ def hints(places: Places, path: str, first: int, last: int) -> Iterator[types.In
     for request in places.snapshot.report.requests:
         span = request.site.span
         if span.cell is None and os.path.abspath(span.path) == file:
-            by_line.setdefault(span.line, []).append(requestmap.verdict(request))
+            by_line.setdefault(span.line, []).append(describe.verdict(request))
     for line, verdicts in sorted(by_line.items()):
         place = places.end_of_line(path, line)
         if place is not None and first <= place.line <= last:
