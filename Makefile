@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test clean
+.PHONY: demo test vscode clean
 
 ## demo: lint an example chat service that defeats its prompt cache, then the same service put right
 demo: .venv/core
@@ -19,7 +19,12 @@ test: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q
 
+## vscode: the extension for Visual Studio Code, as editors/vscode/promptlint-VERSION.vsix; needs npm
+vscode:
+	@cd editors/vscode && npm install --ignore-scripts --no-audit --no-fund --silent && npm run --silent package
+
 clean:
+	rm -rf editors/vscode/node_modules editors/vscode/dist editors/vscode/*.vsix
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .promptlint_cache build dist
 
 .venv/created:

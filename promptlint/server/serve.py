@@ -41,8 +41,9 @@ SLOW = 0.7
 _STACK = 64 * 1024 * 1024
 """Bytes of stack for the analysis: the default of a thread is small on some systems, and expressions nest."""
 
-_CHOICES = {"minSeverity": ("min_severity", Severity), "minConfidence": ("min_confidence", Confidence)}
-_LISTS = {"select": "select", "ignore": "ignore"}
+CHOICES = {"minSeverity": ("min_severity", Severity), "minConfidence": ("min_confidence", Confidence)}
+LISTS = {"select": "select", "ignore": "ignore"}
+"""The editor's settings by name, and what they are in ours."""
 _WATCHED = "**/*.{py,ipynb,toml,md,txt,j2,jinja,jinja2,yaml,yml,json}"
 """What a prompt can be made of, and the settings."""
 
@@ -254,17 +255,17 @@ class Server(LanguageServer):
         for key, value in (given or {}).items():
             if value is None or value == []:
                 continue
-            if key in _CHOICES:
-                name, choices = _CHOICES[key]
+            if key in CHOICES:
+                name, choices = CHOICES[key]
                 if not isinstance(value, str) or value.upper() not in choices.__members__:
                     self._mistaken(f"{key} is one of {', '.join(map(str, choices))}", value)
                     continue
                 self.overrides[name] = choices[value.upper()]
-            elif key in _LISTS:
+            elif key in LISTS:
                 if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
                     self._mistaken(f"{key} is a list of rules", value)
                     continue
-                self.overrides[_LISTS[key]] = tuple(value)
+                self.overrides[LISTS[key]] = tuple(value)
         return None
 
     def _mistaken(self, rule: str, value: object) -> None:

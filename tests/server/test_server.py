@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.workspace import PositionCodec
 
+from promptlint import __version__
+from promptlint.server import serve
 from tests.server.conftest import CHAT, CLOCK, ROOT, STILL, Editor, Start
 
 PRIMARY = "stamp()"
@@ -359,3 +362,10 @@ def test_wrong_addresses(options: list[str], message: str, capsys: pytest.Captur
 
     assert cli.run(["server", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_extension_offers_the_settings_that_the_server_takes() -> None:
+    package = json.loads((ROOT / "editors" / "vscode" / "package.json").read_text("utf-8"))
+    offered = {key.removeprefix("promptlint.") for key in package["contributes"]["configuration"]["properties"]}
+    assert offered == {"command", *serve.CHOICES, *serve.LISTS}
+    assert package["version"] == __version__
