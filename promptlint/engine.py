@@ -16,7 +16,7 @@ from promptlint.config import Settings
 from promptlint.expression import At, Call
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
 from promptlint.index import terminal
-from promptlint.link import build, chains, sinks
+from promptlint.link import bodies, build, chains, scan, sinks
 from promptlint.link.evaluate import Evaluator
 from promptlint.link.program import Program
 from promptlint.link.prose import merged
@@ -95,8 +95,8 @@ def why_no_request(paths: Sequence[Path], settings: Settings, path: str, line: i
     if module is None:
         broken = ev.program.broken.get(path) or ev.program.unreadable.get(path)
         return [f"this file cannot be analysed: {broken.message}" if broken else "this file cannot be analysed"]
-    if ref not in project.grep(ev.knowledge.scan_words):
-        return ["this file is not searched for requests: it holds none of the names of calls that send one"]
+    if ref not in scan.files(ev.program):
+        return ["this file is not searched for requests: nothing in it looks like a call that sends one"]
     written = [n for n in ast.walk(module.tree) if isinstance(n, ast.Call) and n.lineno <= line <= (n.end_lineno or 0)]
     written = [n for n in written if n.lineno == line] or written[-1:]
     if not written:
@@ -172,7 +172,7 @@ def _requests(
     requests: list[Request] = []
     faults: list[Problem] = []
     withheld: list[Withheld] = []
-    refs = project.grep(ev.knowledge.scan_words)
+    refs = scan.files(ev.program)
     for number, ref in enumerate(refs):
         if progress is not None:
             progress(ref.path, number, len(refs))
@@ -204,7 +204,7 @@ def _fault(name: str, error: Exception) -> str:
 def _of_sink(ev: Evaluator, sink: sinks.Sink, settings: Settings, withheld: list[Withheld]) -> list[Request]:
     found: list[Request] = []
     ev.begin()
-    for chain in chains.of(ev, sink):
+    for chain in chains.of(ev, sink) if bodies.may_ask(ev, sink, ev.generic(sink.function)) is not False else ():
         made = build.requests(ev, sink, chain)
         found.extend(_judged(request, settings) for request in made)
     if not found:
@@ -294,8 +294,9 @@ def _texts(project: Project, findings: Sequence[Finding]) -> dict[str, str]:
     wanted |= {f.origin.path for f in findings if f.origin} | {s.span.path for f in findings for s in f.flow}
     wanted |= {s.path for f in findings for s, _ in f.related}
     texts: dict[str, str] = {}
+    annotated = set(project.mentions("promptlint"))
     for ref in project.files:
-        if ref.path in wanted or b"promptlint:" in ref.data:
+        if ref.path in wanted or ref in annotated:
             source = ref.source
             if not isinstance(source, Unreadable):
                 texts[ref.path] = source.text

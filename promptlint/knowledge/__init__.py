@@ -93,6 +93,11 @@ class SinkRow:
         """The last attribute name of the call."""
         return self.call.rpartition(".")[2]
 
+    @property
+    def by_shape(self) -> bool:
+        """Whether a call on a receiver of unknown class can be told to be this one; any library may ``post`` a body."""
+        return self.distinctive and self.parts.get("json") != "body" and "url" not in self.parts
+
 
 @dataclass(frozen=True, slots=True)
 class ClientRow:
@@ -193,8 +198,6 @@ class Knowledge:
     sinks_by_suffix: dict[str, tuple[SinkRow, ...]] = field(default_factory=dict)
     """By the last name of ``call``, most specific ``call`` first."""
     sink_suffixes: frozenset[str] = frozenset()
-    scan_words: tuple[bytes, ...] = ()
-    """A file without any of these words names no sink of these rows."""
 
 
 def load(extra: Mapping[str, Sequence[Mapping[str, object]]] | None = None) -> Knowledge:
@@ -451,14 +454,6 @@ class _Header:
         return parts, nested
 
 
-def _scan_words(sink: SinkRow) -> Iterator[str]:
-    """An object that is called itself (``__call__``) shows in a file by nothing but its class."""
-    if sink.suffix != "__call__":
-        yield sink.suffix
-    else:
-        yield from (name.rpartition(".")[2] for name in sink.types)
-
-
 @cache
 def _builtin_rows() -> _Rows:
     rows = _Rows()
@@ -494,5 +489,4 @@ def _index(*layers: _Rows) -> Knowledge:
         windows={row.name: row for rows in reversed(layers) for row in rows.windows},
         sinks_by_suffix={suffix: tuple(found) for suffix, found in by_suffix.items()},
         sink_suffixes=frozenset(by_suffix),
-        scan_words=tuple(sorted({word.encode() for sink in sinks for word in _scan_words(sink)})),
     )

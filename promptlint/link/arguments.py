@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,17 +29,13 @@ from promptlint.span import Span
 
 if TYPE_CHECKING:
     pass
+from promptlint.link.bodies import is_posting, url_text
 from promptlint.link.causes import Causes
 from promptlint.link.markers import mentions_marker, ttl_of
 from promptlint.link.messages import looks_like_messages
 
-_PATH = re.compile(r"^(\w+:)?/*[^/]*")
-_ENDPOINT = re.compile(
-    r"chat|compl|message|generat|respon|infer|invoke|predict|converse|llm|model|deployment|(?<!\w)ai(?!\w)", re.I
-)
 _OWN_MODELS = frozenset(("openai", "azure_openai"))
 """Vendors whose own client, unless told another address, reaches none but their models."""
-_OTHER_MODEL = re.compile(r"embed|rerank|moderation|transcri|speech|whisper|tts\b|images?/(gen|edit)")
 
 
 class Arguments(Causes):
@@ -74,7 +69,6 @@ class Arguments(Causes):
     def _place(self, part: str, name: str, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
         if part == "ignore":
             return
-        self.parts.contents = self.parts.contents or name == "contents"
         if isinstance(value, Const) and value.value is None and part != "param":
             return
         if part == "open":
@@ -206,34 +200,11 @@ class Arguments(Causes):
     def _is_request(self) -> bool:
         prompt = {"messages", "input", "prompt", "system"} & self.parts.values.keys()
         row = self.sink.row
-        if row.parts.get("url") or "body" in row.parts.values():
-            if row.suffix in ("post", "request", "stream", "Request", "urlopen"):
-                keys = self.parts.values.keys()
-                if self._is_other_model():
-                    return False
-                if "messages" in keys:
-                    return "model" in keys or self._may_be_endpoint()
-                if "prompt" in keys and self.parts.contents:
-                    return True
-                return "model" in keys and bool(keys & {"input", "prompt"}) and self._may_be_endpoint()
-            return bool(prompt) or bool(self.parts.open)
+        if is_posting(row):
+            return bool(prompt)
         if row.id == "structural":
             return any(looks_like_messages(v) for v, _, _ in self.parts.values.get("messages", ()))
         return bool(prompt) or bool(self.parts.open) or row.stateful
-
-    def _is_other_model(self) -> bool:
-        """Whether the address, or the code that posts, speaks of embeddings, images, speech or moderation."""
-        urls = [u for v in self.parts.urls for o in options(v) if (u := _url_text(o))]
-        function = self.sink.function
-        names = (function.name, function.owner.name if function.owner is not None else "", function.module.name)
-        return any(_OTHER_MODEL.search(text.lower()) for text in (*urls, *names))
-
-    def _may_be_endpoint(self) -> bool:
-        """Whether a URL may be that of a model: nothing of its path is known, or a part of it says so."""
-        paths = [
-            p for v in self.parts.urls for o in options(v) if (u := _url_text(o)) and (p := _PATH.sub("", u, count=1))
-        ]
-        return not paths or any(_ENDPOINT.search(p) for p in paths)
 
     def _model(self) -> str | None:
         for value, _, _ in self.parts.values.get("model", ()):
@@ -256,7 +227,7 @@ class Arguments(Causes):
         settings = self.ev.settings_provider
         if settings:
             return settings
-        urls = [u for v in (*self.parts.base_urls, *self.parts.urls) for o in options(v) if (u := _url_text(o))]
+        urls = [u for v in (*self.parts.base_urls, *self.parts.urls) for o in options(v) if (u := url_text(o))]
         certain = {*self.parts.vendors, *(c.provider for c in self.parts.clients), self.sink.row.provider} - {"unknown"}
         if len(certain) == 1 and self.parts.vendors and not self.parts.base_urls and not self.parts.urls:
             return self.parts.vendors[0]
@@ -283,9 +254,3 @@ class Arguments(Causes):
             return facts
         least = min(providers.facts(p, None).minimum for p in offered)
         return replace(facts, minimum=least, minimum_known=False) if least < facts.minimum else facts
-
-
-def _url_text(value: Value) -> str | None:
-    if isinstance(value, Text):
-        return "".join(p.text or "x" for p in value.pieces) or None
-    return None

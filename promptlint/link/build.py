@@ -10,7 +10,7 @@ from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Either, Guard, LoopState, Phi, Star
 from promptlint.finding import Confidence, Region, Site
-from promptlint.link import callers, chains, objects, thinking
+from promptlint.link import bodies, callers, chains, objects, thinking
 from promptlint.link.values import (
     CALL,
     SESSION,
@@ -67,6 +67,8 @@ def requests(ev: Evaluator, sink: Sink, chain: Chain) -> list[Request]:
 
     Empty when the arguments show that it sends no prompt.
     """
+    if not bodies.may_ask(ev, sink, chain.sink_frame):
+        return []
     first = _Builder(ev, sink, chain)
     found = [first.build()]
     found += [_Builder(ev, sink, chain, way).build() for way in range(1, min(first.ways, MAX_WAYS))]

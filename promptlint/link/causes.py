@@ -68,8 +68,6 @@ class Parts:
     base_urls: list[Value] = field(default_factory=list)
     vendors: list[str] = field(default_factory=list)
     """Of clients that are known to talk to nobody else."""
-    contents: bool = False
-    """Whether the body names its messages as Gemini does."""
 
     def add(self, part: str, value: Value, span: Span, optional: bool = False) -> None:
         self.values.setdefault(part, []).append((value, span, optional))

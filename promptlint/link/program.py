@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 
 from promptlint.expression import After, AfterLoop, Attr, Call, Definition, Free, Global, Import, Phi, Summary
@@ -41,6 +42,7 @@ class Program:
         self._methods: dict[str, tuple[Function, ...]] = {}
         self._calls: dict[tuple[str, frozenset[str]], tuple[tuple[Function, Call], ...]] = {}
         self._packages: dict[str, frozenset[str]] = {}
+        self._known: dict[str, bool] = {}
         self._storing: dict[str, tuple[int, tuple[Function, ...]]] = {}
         self._imports: dict[tuple[SourceRef, str], tuple[SourceRef, str] | None] = {}
 
@@ -72,14 +74,15 @@ class Program:
         """What has been parsed so far, in the order of the project's files."""
         return (m for ref in self.project.files if (m := self._modules.get(ref)) is not None)
 
-    def mentioning(self, name: str, near: Module | None = None) -> Iterator[Module]:
-        """Parsed files in which an identifier occurs (tests left out).
+    def mentioning(self, name: str, how: str = "", near: Module | None = None) -> Iterator[Module]:
+        """Parsed files in which an identifier occurs (tests left out) and whose text matches the pattern ``how``.
 
         In a tree of thousands of files, only those of the package of ``near`` and of packages that name it.
         """
         related = self._users(near) if near is not None and len(self.project.files) > MANY_FILES else None
+        matches = re.compile(how.encode() if name.isascii() else b"").search
         for ref in self.project.mentions(name):
-            if not ref.is_test and (related is None or ref.module.partition(".")[0] in related):
+            if not ref.is_test and (related is None or ref.module.partition(".")[0] in related) and matches(ref.data):
                 module = self.parse(ref)
                 if module is not None:
                     yield module
@@ -92,8 +95,14 @@ class Program:
         return self._packages[package]
 
     def knows(self, library: str) -> bool:
-        """Whether the name of a library occurs anywhere in the project."""
-        return bool(self.project.mentions(library))
+        """Whether a file of the project imports a library, or is part of it."""
+        if library not in self._known:
+            name = re.escape(library)
+            imported = re.compile(rf"(?m:^)[ \t]*(?:import|from)[ \t][^#\n]*\b{name}\b|[\"']{name}[\"'.]".encode())
+            inside = any(ref.module.partition(".")[0] == library for ref in self.project.files)
+            found = inside or any(imported.search(ref.data) for ref in self.project.mentions(library))
+            self._known[library] = found
+        return self._known[library]
 
     def find_module(self, name: str, near: Module) -> Module | None:
         ref = self.project.module(name, self.ref(near))
@@ -211,7 +220,7 @@ class Program:
             self._subclasses[cls] = ()
             fulfilling = list(self._fulfilling(cls))
             found: list[Class] = fulfilling if len(fulfilling) <= MAX_FULFILLING else []
-            for module in self.mentioning(cls.name, cls.module):
+            for module in self.mentioning(cls.name, r"class\s+\w+\s*[(\[]", cls.module):
                 for other in module.classes.values():
                     if other is not cls and other not in found and cls in self.mro(other):
                         found.append(other)
@@ -228,7 +237,8 @@ class Program:
             or not any(b.endswith("Protocol") for b in self._foreign_bases[cls])
         ):
             return
-        for module in self.mentioning(max(wanted, key=len)):
+        rarest = max(wanted, key=len)
+        for module in self.mentioning(rarest, rf"def\s+{rarest}\b"):
             for other in module.classes.values():
                 if other is not cls and all(self.method(other, name) is not None for name in wanted):
                     yield other
@@ -255,7 +265,7 @@ class Program:
         if name not in self._methods:
             self._methods[name] = tuple(
                 f
-                for module in self.mentioning(name)
+                for module in self.mentioning(name, rf"def\s+{name}\b")
                 for f in module.functions
                 if f.name == name and f.owner is not None
             )
@@ -292,7 +302,7 @@ class Program:
         if key not in self._calls:
             self._calls[key] = tuple(
                 (function, call)
-                for module in self.mentioning(name, near)
+                for module in self.mentioning(name, rf"{name}\s*\(", near)
                 for function in module.called.get(name, ())
                 for call in self.summary(function).calls
                 if called_name(call) == name
@@ -301,7 +311,7 @@ class Program:
 
     def handed_over(self, name: str, near: Module) -> Iterator[tuple[Function, Call]]:
         """Every call that gets something called ``name`` as an argument."""
-        for module in self.mentioning(name, near):
+        for module in self.mentioning(name, rf"{name}\s*[,)#]", near):
             for function in module.called.get("&" + name, ()):
                 for call in self.summary(function).calls:
                     if any(reference_name(a) == name for a in (*call.args, *(v for _, v in call.keywords))):

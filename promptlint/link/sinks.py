@@ -129,7 +129,7 @@ def row_for_shape(knowledge: Knowledge, node: Call) -> SinkRow | None:
         return None
     given = {k for k, _ in node.keywords}
     for row in knowledge.sinks_by_suffix.get(names[0], ()):
-        if not row.distinctive or row.parts.get("json") == "body" or row.parts.get("url"):
+        if not row.by_shape:
             continue
         wanted = row.call.split(".")[::-1]
         if names[: len(wanted)] != wanted:
@@ -178,7 +178,7 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
         partial = _partial(ev, function, call)
         if partial is not None:
             return partial
-    if not (last and last[0] in knowledge.sink_suffixes) and _uses_callables(knowledge, function.module):
+    if not (last and last[0] in knowledge.sink_suffixes) and _uses_callables(ev, function.module):
         called = _called_object(ev, function, call)
         if called is not None:
             return called
@@ -221,7 +221,7 @@ def _plausible(ev: Evaluator, row: SinkRow, call: Call) -> bool:
     if len(wanted) == 1 and row.requires and not told:
         return False
     library = (row.types[0] if row.types else row.call).partition(".")[0]
-    return row.distinctive or ev.program.knows(library)
+    return row.by_shape or ev.program.knows(library)
 
 
 def _partial(ev: Evaluator, function: Function, call: Call) -> Sink | None:
@@ -263,11 +263,15 @@ def why_none(ev: Evaluator, function: Function, call: Call) -> str:
     )
 
 
-def _uses_callables(knowledge: Knowledge, module: Module) -> bool:
+def _uses_callables(ev: Evaluator, module: Module) -> bool:
     """Whether a file names a class whose objects are called themselves to send a request, and its library."""
-    types = [t for row in knowledge.sinks_by_suffix.get("__call__", ()) for t in row.types]
-    text = module.source.text
-    return any(t.partition(".")[0] in text and t.rpartition(".")[2] in text for t in types)
+    known = ev.uses_callables.get(module)
+    if known is None:
+        types = [t for row in ev.knowledge.sinks_by_suffix.get("__call__", ()) for t in row.types]
+        text = module.source.text
+        known = any(t.partition(".")[0] in text and t.rpartition(".")[2] in text for t in types)
+        ev.uses_callables[module] = known
+    return known
 
 
 def _called_object(ev: Evaluator, function: Function, call: Call) -> Sink | None:
@@ -311,7 +315,7 @@ def candidates(ev: Evaluator, module: Module) -> Iterator[Function]:
                 if id(function) not in seen:
                     seen.add(id(function))
                     yield function
-    callables = _uses_callables(ev.knowledge, module)
+    callables = _uses_callables(ev, module)
     for function in (module.body, *module.functions) if callables else module.functions:
         if id(function) not in seen and (callables or _mentions_messages(module, function)):
             seen.add(id(function))

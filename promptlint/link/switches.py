@@ -23,6 +23,7 @@ SWITCHED = "switched"
 _MAX_HOPS = 3
 _HANDLER = re.compile(r"^_?(cmd|command|slash)_|_(command|cmd)$")
 _COMMAND = re.compile(r"/\w[\w -]*|/")
+_TABLE = r"""["']/[\w -]*["']\s*:"""
 _ADDRESSES = re.compile(r"(path|url|uri|route|endpoint)s?$", re.IGNORECASE)
 _ANEW = re.compile(
     r"_?(reset|clear|new|start_new|restart)(_(all|chat|context|conversation|history|memory|messages|session|thread))?"
@@ -71,18 +72,14 @@ def _handles(ev: Evaluator, function: Function) -> bool:
             return True
         if name == "command" and owner in ("bot", "tree", "dp", "router"):
             return True
-    return any(function.name in _listed(ev, module) for module in ev.program.mentioning(function.name))
+    return any(function.name in _listed(ev, module) for module in ev.program.mentioning(function.name, _TABLE))
 
 
 def _listed(ev: Evaluator, module: Module) -> frozenset[str]:
     """The functions that a module lists under the names of commands: ``{"/plan": plan, ...}``."""
     known = ev.command_tables.get(module)
     if known is None:
-        tables = (
-            (n for n in ast.walk(module.tree) if isinstance(n, ast.Dict))
-            if b'"/' in module.source.data or b"'/" in module.source.data
-            else ()
-        )
+        tables = (n for n in ast.walk(module.tree) if isinstance(n, ast.Dict))
         names = {
             name
             for table in tables

@@ -78,7 +78,7 @@ def test_the_gate_that_held_a_value_back_is_named(run: Run, folder: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("plain.py", "print(1)\n", "holds none of the names of calls that send one"),
+        ("plain.py", "print(1)\n", "nothing in it looks like a call that sends one"),
         ("broken.py", "def f(:\n", "this file cannot be analysed: "),
         ("tests/test_app.py", LOOP, "this file is not looked at"),
     ],

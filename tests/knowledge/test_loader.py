@@ -58,12 +58,6 @@ def test_the_most_specific_call_of_a_suffix_comes_first() -> None:
     assert depth == sorted(depth, reverse=True)
 
 
-def test_every_sink_shows_in_a_scan() -> None:
-    knowledge = load({"sink": [WRAPPER]})
-    assert b"ask" in knowledge.scan_words
-    assert all(sink.suffix.encode() in knowledge.scan_words or sink.suffix == "__call__" for sink in knowledge.sinks)
-
-
 def test_rows_of_a_user_come_first_and_leave_the_built_in_ones_alone() -> None:
     clock = {"name": "datetime.datetime.now", "kind": "time", "grain": "day"}
     knowledge = load({"sink": [WRAPPER], "source": [clock]})

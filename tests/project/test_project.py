@@ -391,16 +391,6 @@ def test_prompt_files_never_lie_outside_the_given_paths(tmp_path: Path) -> None:
 # --- the scan
 
 
-def test_grep_keeps_the_bytes_of_what_matches_only() -> None:
-    put("a.py", "import openai\n")
-    put("b.py", "import os\n")
-    put("c.py", "x = 'a.*b'\n")
-    it = project()
-    assert [ref.path for ref in it.grep([b"openai", b"a.*b"])] == ["a.py", "c.py"]
-    assert [ref.path for ref in it.files if ref.is_loaded] == ["a.py", "c.py"]
-    assert it.grep([]) == []
-
-
 def test_mentions_are_whole_identifiers() -> None:
     put("a.py", "ask(1)\n")
     put("b.py", "task(1); ask_all()\n")
@@ -417,7 +407,7 @@ def test_a_file_that_vanishes_after_it_was_found() -> None:
     write("a.py", "b.py")
     it = project()
     Path("a.py").unlink()
-    assert it.grep([b"x"]) == []
+    assert it.mentions("x") == []
     gone = ref(it, "a.py")
     assert gone.data == b""
     assert gone.source == Unreadable("a.py", "no longer exists")

@@ -1,0 +1,127 @@
+"""Whether a raw HTTP request may go to a model, by its address and the keys of its body: most of them go elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from promptlint.expression import Expr, Star
+from promptlint.link.values import Const, External, Hole, Instance, Map, Text, Value, options
+
+if TYPE_CHECKING:
+    from promptlint.knowledge import SinkRow
+    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.link.sinks import Sink
+
+POSTING = frozenset(("post", "request", "stream", "Request", "urlopen"))
+"""Last names of calls that post any body to any address."""
+_PATH = re.compile(r"^(\w+:)?/*[^/]*")
+_ENDPOINT = re.compile(
+    r"chat|compl|message|generat|respon|infer|invoke|predict|converse|llm|model|deployment|(?<!\w)ai(?!\w)", re.I
+)
+_OTHER_MODEL = re.compile(r"embed|rerank|moderation|transcri|speech|whisper|tts\b|images?/(gen|edit)")
+
+
+def is_posting(row: SinkRow) -> bool:
+    """Whether a row is one of raw HTTP, where only address and body tell that a model is asked."""
+    return row.suffix in POSTING and ("url" in row.parts.values() or "body" in row.parts.values())
+
+
+def may_ask(ev: Evaluator, sink: Sink, frame: Frame) -> bool | None:
+    """Whether a call sends a request to a model, as far as ``frame`` shows; ``None``: that depends on its callers."""
+    row = sink.row
+    if not is_posting(row):
+        return True
+    arguments = list(_arguments(ev, sink, frame))
+    addresses = [o for name, value in arguments if row.parts.get(name) == "url" for o in options(value)]
+    urls = [url for address in addresses if (url := url_text(address))]
+    if _is_other_model(sink, urls):
+        return False
+    unknown = any(isinstance(a, Star) for a in sink.call.args)
+    for name, value in arguments:
+        if not name and not isinstance(value, Map):
+            unknown = True
+        if row.parts.get(name) != "body":
+            continue
+        nested = row.nested.get(name, {})
+        for body in _unwrapped(value):
+            keys = _keys(ev, body, nested, sink, frame)
+            if _is_prompt(keys, nested, urls):
+                return True
+            unknown = unknown or _may_have_more(body)
+    return None if unknown else False
+
+
+def _arguments(ev: Evaluator, sink: Sink, frame: Frame) -> Iterator[tuple[str, Value]]:
+    """What is passed under which name; what ``**`` passes without being known has no name."""
+    if sink.preset is not None:
+        yield from sink.preset.keywords.items()
+    passed: list[tuple[str | None, Expr]] = [*zip(sink.row.positional, sink.call.args, strict=False)]
+    for name, expr in (*passed, *sink.call.keywords):
+        if name is not None:
+            if sink.row.parts.get(name) in ("url", "body"):
+                yield name, ev.eval(expr, frame)
+            continue
+        for option in options(ev.eval(expr, frame)):
+            if isinstance(option, Map):
+                yield from ((key, entry.value) for key, entry in option.entries.items())
+                yield from (("", rest) for rest in option.rest)
+            else:
+                yield "", option
+
+
+def _unwrapped(body: Value) -> Iterator[Value]:
+    """The alternatives of a body, without the call that makes them JSON."""
+    for option in options(body):
+        if isinstance(option, External) and option.name == "json.text" and option.arguments:
+            yield from _unwrapped(option.arguments[0])
+        else:
+            yield option
+
+
+def _keys(ev: Evaluator, body: Value, nested: dict[str, str], sink: Sink, frame: Frame) -> frozenset[str]:
+    if isinstance(body, Map):
+        return frozenset(body.entries)
+    if isinstance(body, External):
+        return frozenset(body.keywords)
+    if isinstance(body, Instance):
+        span = ev.span(frame, sink.call)
+        return frozenset(n for n in nested if not isinstance(ev.attribute(body, n, span, frame), Hole))
+    return frozenset()
+
+
+def _may_have_more(body: Value) -> bool:
+    if isinstance(body, Map):
+        return bool(body.rest or body.open)
+    return not isinstance(body, (Const, Instance)) and not (isinstance(body, External) and body.keywords)
+
+
+def _is_prompt(keys: frozenset[str], nested: dict[str, str], urls: list[str]) -> bool:
+    """Whether a body with these keys, sent to one of these addresses, is a prompt for a model."""
+    parts = {nested.get(key) for key in keys}
+    if "contents" in keys and "prompt" in parts:
+        return True
+    if "messages" in parts:
+        return "model" in parts or _may_be_endpoint(urls)
+    return "model" in parts and bool(parts & {"input", "prompt"}) and _may_be_endpoint(urls)
+
+
+def _is_other_model(sink: Sink, urls: list[str]) -> bool:
+    """Whether the address, or the code that posts, speaks of embeddings, images, speech or moderation."""
+    function = sink.function
+    names = (function.name, function.owner.name if function.owner is not None else "", function.module.name)
+    return any(_OTHER_MODEL.search(text.lower()) for text in (*urls, *names))
+
+
+def _may_be_endpoint(urls: list[str]) -> bool:
+    """Whether a URL may be that of a model: nothing of its path is known, or a part of it says so."""
+    paths = [path for url in urls if (path := _PATH.sub("", url, count=1))]
+    return not paths or any(_ENDPOINT.search(path) for path in paths)
+
+
+def url_text(value: Value) -> str | None:
+    """An address with "x" for what is not known of it."""
+    if isinstance(value, Text):
+        return "".join(p.text or "x" for p in value.pieces) or None
+    return None
