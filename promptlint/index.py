@@ -94,6 +94,7 @@ class Module:
         """Functions with a call that passes ``messages=``."""
         self.body = Function(self, "<module>", "<module>", tree, None, None)
         self.stars: list[tuple[int, str | None]] = []
+        self._spans: dict[At, Span] = {}
         _Indexer(self).run()
 
     def __repr__(self) -> str:
@@ -104,7 +105,10 @@ class Module:
         return self.source.path
 
     def span(self, at: At) -> Span:
-        return span(self.source, at)
+        known = self._spans.get(at)
+        if known is None:
+            known = self._spans[at] = span(self.source, at)
+        return known
 
 
 def terminal(node: ast.expr) -> str | None:

@@ -465,12 +465,13 @@ def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Val
             if base.rest:
                 return join(_rest_item(r, name, span, shown) for r in base.rest)
             return Hole(shown, span)
-        values = [e.value for e in base.entries.values()] + list(base.rest)
-        if base.base is not None and any(isinstance(v, Seq) for v in values) and not any(_roots(v) for v in values):
+        held = len(base.entries) + len(base.rest)
+        picked = base.anything() if 0 < held <= MAX_GROWTH else Hole(shown, span)
+        if base.base is not None and any(isinstance(v, Seq) for v in options(picked)) and not any(map(_roots, options(picked))):
             # Besides what was put there in this step: what was under the key before.
-            values.append(Seq("list", (Base(Hole(shown, span), span, root=Cell(base.base, None)),), span))
-        picked = join(values) if values and len(values) <= MAX_GROWTH else Hole(shown, span)
-        if key.origins() and len(values) > 1:
+            before = Seq("list", (Base(Hole(shown, span), span, root=Cell(base.base, None)),), span)
+            picked, held = join((picked, before)), held + 1
+        if key.origins() and held > 1:
             # Which one it is depends on the key.
             return _keyed(picked, key.origins(), shown, span)
         return picked

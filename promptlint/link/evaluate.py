@@ -225,6 +225,8 @@ class Evaluator:
         self.entries: dict[Function, EntryRow | None] = {}
         self.running: list[Function] = []
         self.joining = 0
+        self._literals: dict[Literal, Value] = {}
+        self._snippets: dict[tuple[Module, At], str] = {}
 
     # -- frames -------------------------------------------------------------------------------------------------
 
@@ -381,6 +383,8 @@ class Evaluator:
 
     def eval(self, node: Expr, frame: Frame) -> Value:
         """The value of ``node`` in ``frame``."""
+        if isinstance(node, Literal):
+            return self._literal(node, frame)
         if frame.via is not None and not (self.loops_of(node) & frame.bindings.keys()):
             root: Frame = frame
             while root.via is not None and not (self.loops_of(node) & root.bindings.keys()):
@@ -418,28 +422,21 @@ class Evaluator:
 
     def snippet(self, frame: Frame, at: At, limit: int = 60) -> str:
         """The source text of a place, on one line."""
-        lines = frame.module.source.lines
-        if not 0 < at.lineno <= len(lines):
-            return "value"
-        if at.lineno == at.end_lineno:
-            line = lines[at.lineno - 1]
-            raw = (
-                line[at.col_offset : at.end_col_offset]
-                if line.isascii()
-                else line.encode()[at.col_offset : at.end_col_offset].decode(errors="ignore")
-            )
-        else:
-            raw = lines[at.lineno - 1][at.col_offset :] + " …"
-        raw = " ".join(raw.split())
-        return raw if len(raw) <= limit else raw[: limit - 1] + "…"
+        key = (frame.module, at)
+        known = self._snippets.get(key)
+        if known is None:
+            known = self._snippets[key] = _snippet(frame.module.source.lines, at)
+        return known if len(known) <= limit else known[: limit - 1] + "…"
 
     # -- atoms --------------------------------------------------------------------------------------------------
 
     def _literal(self, node: Literal, frame: Frame) -> Value:
-        span = self.span(frame, node)
-        if isinstance(node.value, str):
-            return text(node.value, span)
-        return Const(node.value, span)
+        known = self._literals.get(node)
+        if known is None:
+            span = self.span(frame, node)
+            known = text(node.value, span) if isinstance(node.value, str) else Const(node.value, span)
+            self._literals[node] = known
+        return known
 
     def _unknown(self, node: Unknown, frame: Frame) -> Value:
         return Hole(node.what, self.span(frame, node), self.origins(node.parts, frame))
@@ -908,6 +905,19 @@ class Evaluator:
         return self.summary(frame.function).loops.get(loop)
 
 
+def _snippet(lines: Sequence[str], at: At) -> str:
+    if not 0 < at.lineno <= len(lines):
+        return "value"
+    line = lines[at.lineno - 1]
+    if at.lineno != at.end_lineno:
+        raw = line[at.col_offset :] + " …"
+    elif line.isascii():
+        raw = line[at.col_offset : at.end_col_offset]
+    else:
+        raw = line.encode()[at.col_offset : at.end_col_offset].decode(errors="ignore")
+    return " ".join(raw.split())
+
+
 def children(node: Expr) -> tuple[Expr, ...]:
     """The operands of a node."""
     if isinstance(node, Field):
@@ -1061,7 +1071,6 @@ def _plain(value: Value) -> object | None:
 
 
 _HANDLERS: dict[type[Expr], Callable[..., Value]] = {
-    Literal: Evaluator._literal,
     Unknown: Evaluator._unknown,
     Param: Evaluator._param,
     Global: Evaluator._global,

@@ -16,9 +16,9 @@ NEAR = 2_000
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What a call of a row looks like: the path of attributes, the last name, and keywords that tell without the path.
+    """What a call of a row looks like: the path of names, the last name, and keywords that tell without the path.
 
-    Any call of the last name will do when nothing ``tells``.
+    Names of a ``path`` that start with a dot are attributes. Any call of the last name will do when nothing ``tells``.
     """
 
     path: tuple[str, ...]
@@ -48,12 +48,12 @@ def _shapes(row: SinkRow) -> Iterator[_Shape]:
             yield _Shape((library,), cls.rpartition(".")[2], frozenset(), True)
         return
     tells = bool(path) or (row.by_shape and bool(row.requires) and not {*row.requires} & {*row.positional})
-    yield _Shape(tuple(path), last, frozenset(row.requires), tells)
+    yield _Shape(tuple(f".{p}" for p in path) if row.types else tuple(path), last, frozenset(row.requires), tells)
 
 
 def _holding(program: Program, shape: _Shape) -> Iterator[SourceRef]:
     named = _mentioning(program, shape.last)
-    along = named.intersection(*(_mentioning(program, name) for name in shape.path)) if shape.path else set()
+    along = {ref for ref in named if shape.path and all(p.encode() in ref.data for p in shape.path)}
     yield from along
     rest = named - along
     telling = {keyword: rest & _mentioning(program, keyword) for keyword in shape.keywords}

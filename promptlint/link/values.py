@@ -444,6 +444,14 @@ class Map(Value):
     type: str | None = None
     """Qualified name of the class, when the dict stands for an external object built from keywords."""
     _origins: Origins | None = field(default=None, init=False, repr=False)
+    _any: Value | None = field(default=None, init=False, repr=False)
+
+    def anything(self) -> Value:
+        """What may stand under a key that is not known: each of the values; found once, as tables can be long."""
+        if self._any is None:
+            object.__setattr__(self, "_any", join([*(e.value for e in self.entries.values()), *self.rest]))
+        assert self._any is not None
+        return self._any
 
     def origins(self) -> Origins:
         if self._origins is None:
@@ -565,6 +573,8 @@ MAX_UNSURE_PIECES = 6
 
 def is_empty(value: Value) -> bool:
     """``None``, "", [], {} and False: what stands for "nothing there"."""
+    if isinstance(value, (Hole, External, Instance)):
+        return False
     if isinstance(value, Const):
         return value.value is None or value.value is False
     if isinstance(value, Text):
@@ -664,34 +674,40 @@ def join(values: Iterable[Value]) -> Value:
 
 
 def _join(a: Value, b: Value) -> Value:
-    if isinstance(a, Choice):
-        for i, option in enumerate(a.options):
-            merged = _join(option, b)
-            if not isinstance(merged, Choice):
-                return Choice((*a.options[:i], merged, *a.options[i + 1 :]))
-        return Choice((*a.options, b)) if len(a.options) < MAX_OPTIONS else a
-    if isinstance(b, Choice):
-        return _join(b, a)
-    if isinstance(a, Text) and isinstance(b, Text):
-        return Text(_splice(a.pieces, b.pieces))
-    if isinstance(a, Seq) and isinstance(b, Seq):
-        if a.kind == b.kind == "tuple" and len(a.items) == len(b.items) and a.known and b.known:
-            return replace(a, items=tuple(map(_one_of, a.items, b.items)), order=union(a.order, b.order))
-        return replace(
-            a, items=_splice(a.items, b.items), order=union(a.order, b.order), edits=_edits(a.edits, b.edits)
-        )
-    if isinstance(a, Map) and isinstance(b, Map) and not _two_requests(a, b):
-        return _join_maps(a, b)
-    if isinstance(a, Const) and isinstance(b, Const) and a.value == b.value and type(a.value) is type(b.value):
-        return a
-    for x, y in ((a, b), (b, a)):
-        if is_empty(x) and not isinstance(y, Const):
-            return optional(y)
-    if isinstance(a, Hole) and isinstance(b, Hole) and a.type == b.type:
-        return replace(a, deps=union(a.deps, b.deps), window=a.window if a.window is not None else b.window)
-    if isinstance(a, Instance) and isinstance(b, Instance) and a.cls is b.cls and a.init is b.init:
-        return a
-    return Choice((a, b))
+    if not isinstance(a, Choice):
+        merged = _merged(a, b)
+        return Choice((a, b)) if merged is None else merged
+    for i, option in enumerate(a.options):
+        merged = _merged(option, b)
+        if merged is not None:
+            return Choice((*a.options[:i], merged, *a.options[i + 1 :]))
+    return Choice((*a.options, b)) if len(a.options) < MAX_OPTIONS else a
+
+
+def _merged(a: Value, b: Value) -> Value | None:
+    """One value that stands for two that are no choices; ``None`` when they have to be kept apart."""
+    if type(a) is type(b):  # most often they are of different kinds: told first, as this runs very often
+        if isinstance(a, Text) and isinstance(b, Text):
+            return Text(_splice(a.pieces, b.pieces))
+        if isinstance(a, Seq) and isinstance(b, Seq):
+            if a.kind == b.kind == "tuple" and len(a.items) == len(b.items) and a.known and b.known:
+                return replace(a, items=tuple(map(_one_of, a.items, b.items)), order=union(a.order, b.order))
+            return replace(
+                a, items=_splice(a.items, b.items), order=union(a.order, b.order), edits=_edits(a.edits, b.edits)
+            )
+        if isinstance(a, Map) and isinstance(b, Map) and not _two_requests(a, b):
+            return _join_maps(a, b)
+        if isinstance(a, Const) and isinstance(b, Const):
+            return a if a.value == b.value and type(a.value) is type(b.value) else None
+        if isinstance(a, Hole) and isinstance(b, Hole) and a.type == b.type:
+            return replace(a, deps=union(a.deps, b.deps), window=a.window if a.window is not None else b.window)
+        if isinstance(a, Instance) and isinstance(b, Instance) and a.cls is b.cls and a.init is b.init:
+            return a
+    if is_empty(a) and not isinstance(b, Const):
+        return optional(b)
+    if is_empty(b) and not isinstance(a, Const):
+        return optional(a)
+    return None
 
 
 def _cut_along(value: Seq, step: Step) -> Seq:
