@@ -16,6 +16,7 @@ from promptlint.expression import (
     Either,
     Expr,
     Formatted,
+    Global,
     Literal,
     Mutate,
     Phi,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
 
 MAX_CALLERS = 40
+_CONTAINERS = frozenset(("list", "dict", "set", "frozenset", "tuple", "str", "sorted", "bytearray"))
+"""Builtins that make what has no method of the project."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,9 +122,13 @@ def _is_container(node: Expr) -> bool:
             waiting.append(node.phi.before)
         elif isinstance(node, Either):
             waiting.extend(node.options)
-        elif not isinstance(node, (SeqOf, DictOf, Comp, Literal, Concat, Formatted)):
+        elif not isinstance(node, (SeqOf, DictOf, Comp, Literal, Concat, Formatted)) and not _makes_container(node):
             return False
     return True
+
+
+def _makes_container(node: Expr) -> bool:
+    return isinstance(node, Call) and isinstance(node.func, Global) and node.func.name in _CONTAINERS
 
 
 def same_method(ev: Evaluator, called: Function, wanted: Function) -> bool:

@@ -101,6 +101,8 @@ MAX_ASSUMING = 6_000
 """Nodes evaluated to find out what one function writes to a place that is read back."""
 MAX_RESOLVING = 1_500
 """Nodes evaluated to find out what one call calls."""
+MAX_RESOLVING_ALL = 4 * MAX_RESOLVING
+"""The same, together with what was evaluated to find out what the calls on the way call."""
 
 
 class Frame:
@@ -194,6 +196,7 @@ class Evaluator:
         self.limit = MAX_WORK
         self.depth = 0
         self.hit_bound = False
+        self._resolving = 0
         self._module_frames: dict[Module, Frame] = {}
         self._generic: dict[tuple[Function, Class | None], Frame] = {}
         self._active: set[tuple[int, int]] = set()
@@ -376,8 +379,16 @@ class Evaluator:
         """What a called expression means in ``frame``, at bounded cost."""
         known = frame.memo.get(id(node))
         if known is None:
-            known = self.within(MAX_RESOLVING, lambda: self.eval(node, frame))
-            if (id(node), id(frame)) not in self._active and self.total <= self.allowance:
+            outer = self.allowance
+            if not self._resolving:
+                self.allowance = min(outer, self.total + MAX_RESOLVING_ALL)
+            self._resolving += 1
+            try:
+                known = self.within(MAX_RESOLVING, lambda: self.eval(node, frame))
+            finally:
+                self._resolving -= 1
+                self.allowance = outer
+            if (id(node), id(frame)) not in self._active and self.total <= outer:
                 frame.memo[id(node)] = known
         return known
 
