@@ -98,7 +98,8 @@ class Program:
         """Whether a file of the project imports a library, or is part of it."""
         if library not in self._known:
             name = re.escape(library)
-            imported = re.compile(rf"(?m:^)[ \t]*(?:import|from)[ \t][^#\n]*\b{name}\b|[\"']{name}(?:[\"']|\.\w)".encode())
+            pattern = rf"(?m:^)[ \t]*(?:import|from)[ \t][^#\n]*\b{name}\b|[\"']{name}(?:[\"']|\.\w)"
+            imported = re.compile(pattern.encode())
             inside = any(ref.module.partition(".")[0] == library for ref in self.project.files)
             found = inside or any(imported.search(ref.data) for ref in self.project.mentions(library))
             self._known[library] = found
