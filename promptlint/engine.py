@@ -56,6 +56,7 @@ def check(
     selected = rules.select(settings.select, settings.ignore)
     project, ev = _open(paths, settings, stdin, overlay)
     requests, withheld, own_faults = _requests(project, ev, settings, progress)
+    requests = _accompanied(requests)
     found, faults = registry.run(selected, requests, _siblings(requests))
     findings = _merged([*found, *_syntax_errors(project, ev, paths, selected)])
     texts = _texts(project, findings)
@@ -226,6 +227,25 @@ def _judged(request: Request, settings: Settings) -> Request:
         )
         request = replace(request, segments=counted)
     return replace(request, breaks=levels.breaks(request, settings.gap))
+
+
+def _accompanied(requests: Sequence[Request]) -> list[Request]:
+    """The requests, with the others that begin alike where a write is paid for."""
+    alike: dict[tuple[str, str | Span], list[Request]] = defaultdict(list)
+
+    def beginning(request: Request) -> tuple[str, str | Span]:
+        first = request.segments[0]
+        return request.site.provider, first.text or first.span
+
+    for request in requests:
+        if request.segments:
+            alike[beginning(request)].append(request)
+    return [
+        replace(request, company=tuple(other.site for other in others if other is not request))
+        if request.facts.write and request.segments and len(others := alike[beginning(request)]) > 1
+        else request
+        for request in requests
+    ]
 
 
 def _siblings(requests: Sequence[Request]) -> list[Siblings]:

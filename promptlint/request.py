@@ -172,6 +172,15 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """How far apart requests are sent: ``seconds`` at the least, ``why`` in words ("the loop waits"), at ``span``."""
+
+    seconds: float
+    why: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Mutator:
     """Something that changes, between two sends, what was already sent.
 
@@ -235,6 +244,10 @@ class Request:
     """The code in which the way to the sink begins."""
     branches: tuple[Branch, ...] = ()
     """The tests on that way, outermost first; only known where turns are kept."""
+    pace: Pace | None = None
+    """Where breakpoints are set: the time between two requests, as far as the code says it."""
+    company: tuple[Site, ...] = ()
+    """Where breakpoints are set or writing costs by itself: other requests of the program that begin alike."""
 
     def of(self, *regions: Region) -> Iterator[tuple[int, Segment]]:
         """The segments of these regions with their indices, in wire order."""

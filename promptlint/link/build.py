@@ -10,7 +10,7 @@ from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Either, Guard, LoopState, Phi, Star
 from promptlint.finding import Confidence, Region, Site
-from promptlint.link import bodies, callers, chains, objects, thinking
+from promptlint.link import bodies, callers, chains, objects, pace, thinking
 from promptlint.link.values import (
     CALL,
     SESSION,
@@ -169,6 +169,7 @@ class _Builder(Layout):
             (*self.chain.steps, *([Step(self.built, "the request is built here")] if self.built is not None else [])),
             self.root_span,
             tuple(self._branches()) if watched else (),
+            pace.of(self.chain) if self.breakpoints else None,
         )
 
     def _decided(self, parameter: Parameter) -> Parameter:
