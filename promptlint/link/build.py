@@ -385,7 +385,8 @@ class _Builder(Layout):
                 continue
             seen.add((edit.kind, edit.span))
             causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
-            guard, limit = guard_of(self.ev, edit.guards, self.frame)
+            function = self.ev.program.function_at(edit.span) or self.frame.function
+            guard, limit = guard_of(self.ev, edit.guards, function)
             if edit.kind == "rewrite" and guard in ("always", "threshold") and (limit or 0) <= LARGE_MESSAGES:
                 guard, limit = self._guard_of_calls(edit.span) or (guard, limit)
             if edit.kind == "window" and guard == "threshold":
@@ -448,7 +449,7 @@ class _Builder(Layout):
         )
 
     def _is_large(self, caller: callers.Caller) -> bool:
-        guard, limit = guard_of(self.ev, caller.call.guards, self.ev.generic(caller.function))
+        guard, limit = guard_of(self.ev, caller.call.guards, caller.function)
         return guard == "threshold" and (limit is None or limit > LARGE_MESSAGES)
 
     def _prepends_history(self, edit: Edit) -> bool:

@@ -127,7 +127,7 @@ def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], V
     if (
         not isinstance(value, Seq)
         or len(value.items) > MAX_SWITCHED
-        or (_sent(value.items) and not all(map(_is_tool, value.items)))
+        or (is_sent(value.items) and not all(map(_is_tool, value.items)))
     ):
         # A list of tools is meant; what comes and goes among the turns of a conversation is looked at by its writers.
         return value
@@ -210,7 +210,7 @@ def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
         one = retold(values[there]) if _holds_base(values[here]) and not _holds_base(values[there]) else None
         old = values[here]
         if one is not None and isinstance(old, Seq):
-            edited = _with_edit(old, replacement(one, (Guard(test, sense),)))
+            edited = with_edit(old, replacement(one, (Guard(test, sense),)))
             return [edited, values[1]] if here == 0 else [values[0], edited]
     changes = [{(e.kind, e.span, e.guards) for e in _all_edits(v)} for v in values]
     if not any(changes):
@@ -667,7 +667,7 @@ def cut_out(ev: Evaluator, node: Binary, rest: Slice, frame: Frame) -> Value | N
     if drops is None or drops <= 0 or (lower is not None and lower < 0):
         return None
     edit = Edit("window", ev.span(frame, node), ev.snippet(frame, node.at), drops=drops)
-    return _with_edit(replace(base, copied="shallow"), edit)
+    return with_edit(replace(base, copied="shallow"), edit)
 
 
 def is_same(a: Expr | None, b: Expr | None) -> bool:
@@ -790,7 +790,7 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
     if op in ("extend", "update") and args:
         other = as_seq(ev, args[0], span)
         # What was done to the other list matters here only while this one holds nothing that was sent.
-        edits = base.edits if _sent(base.items) else (*base.edits, *other.edits)
+        edits = base.edits if is_sent(base.items) else (*base.edits, *other.edits)
         return replace(base, items=(*base.items, *other.items), order=union(base.order, other.order), edits=edits)
     if op in ("pop", "popleft", "delitem"):
         index = args[0] if args else Const(0 if op == "popleft" else -1, span)
@@ -829,7 +829,7 @@ def _insert(base: Seq, one: One, index: Value, edit: Edit) -> Seq:
     if kept is not None and where is not None and where > kept:
         # Among elements of unknown number, near their beginning.
         if isinstance(base.items[kept], Base):
-            return _with_edit(base, edit)
+            return with_edit(base, edit)
         where = kept
     if where is None:
         # Somewhere in the middle: taken to be in front of the newest element.
@@ -868,17 +868,17 @@ def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame,
             if isinstance(removed, One) and removed.inserted is not None:
                 return replace(base, items=tuple(items))
         edit = Edit("window", span, ev.snippet(frame, node.at), node.guards)
-        return _with_edit(base, edit)
+        return with_edit(base, edit)
     return base
 
 
-def _with_edit(base: Seq, edit: Edit) -> Seq:
+def with_edit(base: Seq, edit: Edit) -> Seq:
     """Notes a change to elements that may have been sent."""
     if any(isinstance(i, Base) for i in base.items):
         return replace(
             base, items=tuple(replace(i, edits=(*i.edits, edit)) if isinstance(i, Base) else i for i in base.items)
         )
-    if not (_sent(base.items) if edit.kind in ("rewrite", thinking.EDIT) else _kept(base.items)):
+    if not (is_sent(base.items) if edit.kind in ("rewrite", thinking.EDIT) else _kept(base.items)):
         return base
     return replace(base, edits=(*base.edits, edit))
 
@@ -888,7 +888,7 @@ def _is_tool(item: Item) -> bool:
     return isinstance(item.held, Map) and bool(item.held.entries.keys() & {"function", "input_schema", "parameters"})
 
 
-def _sent(items: Sequence[Item]) -> bool:
+def is_sent(items: Sequence[Item]) -> bool:
     """Whether there are elements that an earlier request may have held."""
     return any(isinstance(i, (History, Rest, Base)) or (isinstance(i, Many) and i.of is not None) for i in items)
 
@@ -914,7 +914,7 @@ def _slice_assigned(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, .
     keeps = -high if isinstance(high, int) and high < 0 else None
     kind = "window" if node.op == "delslice" else "rewrite"
     drops = high if isinstance(high, int) and high > 0 and low in (None, 0) else None
-    return _with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), node.guards, keeps, drops=drops))
+    return with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), node.guards, keeps, drops=drops))
 
 
 def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
@@ -928,7 +928,7 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
             items.append(replace(i, held=marked) if marked is not None else i)
         unmarked = replace(base, items=tuple(items))
         if _removes_markers(change):
-            return _with_edit(_bare(unmarked), Edit("unmark", span, ev.snippet(frame, node.at), node.guards))
+            return with_edit(_bare(unmarked), Edit("unmark", span, ev.snippet(frame, node.at), node.guards))
         return unmarked
     if not _kept(base.items):
         if len(base.items) and isinstance(args[0], Map):
@@ -936,7 +936,7 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
         return base
     guards = change.guards if isinstance(change, Mutate) else node.guards
     kind = thinking.EDIT if thinking.removes(change) or thinking.taken_out(args[0]) else "rewrite"
-    return _with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), guards, value=args[0]))
+    return with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), guards, value=args[0]))
 
 
 def _marked(old: Value, new: Value) -> Value | None:
@@ -1082,4 +1082,4 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
         return base
     if not _kept(base.items):
         return base
-    return _with_edit(base, Edit("rewrite", span, ev.snippet(frame, node.at), node.guards, value=value))
+    return with_edit(base, Edit("rewrite", span, ev.snippet(frame, node.at), node.guards, value=value))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from promptlint.expression import Attr, Call, Expr, Star
 from promptlint.index import Function
 from promptlint.knowledge import SourceRow
-from promptlint.link import containers, jinja, stores, strings
+from promptlint.link import containers, jinja, sinks, stores, strings
 from promptlint.link.values import (
     IMPORT,
     Cell,
@@ -59,6 +59,7 @@ MAX_PROMPT_FILE = 400_000
 PROMPT_SUFFIXES = frozenset((".md", ".txt", ".j2", ".jinja", ".jinja2", ".prompt", ".tmpl", ".xml", ""))
 
 _LIMIT = re.compile(r"\blimit\s+(\d+|\?|%s|:\w+|\{|\$\d)", re.IGNORECASE)
+_FETCHES = frozenset(("fetchall", "fetchmany"))
 _LIMIT_NAMES = frozenset(
     [
         "limit",
@@ -349,7 +350,7 @@ def _library_window(ev: Evaluator, name: str, args: _Args) -> Value:
 
     guard = None if row.unit == "messages" else "threshold"
     edit = Edit("window", args.span, ev.snippet(args.frame, args.node.at), keeps=keeps, guard=guard)
-    return containers._with_edit(sequence, edit)
+    return containers.with_edit(sequence, edit)
 
 
 def source(ev: Evaluator, row: SourceRow, span: Span, level: int, shown: str) -> Value:
@@ -427,15 +428,30 @@ def _window(args: _Args) -> int | None:
             if found:
                 if found[1].isdigit():
                     return int(found[1])
-                numbers = [
-                    i.value.value
-                    for v in args.values
-                    if isinstance(v, Seq)
-                    for i in v.items
-                    if isinstance(i.value, Const) and isinstance(i.value.value, int)
-                ]
-                return numbers[-1] if numbers else 0
+                given = [_largest(i.value) for v in args.values if isinstance(v, Seq) for i in v.items]
+                return next((n for n in reversed(given) if n is not None), 0)
     return None
+
+
+def _largest(number: Value) -> int | None:
+    """The largest of the numbers that a value may be, when all of them are known."""
+    found = [o.value if isinstance(o, Const) else None for o in options(number)]
+    known = [n for n in found if isinstance(n, int)]
+    return max(known) if len(known) == len(found) else None
+
+
+def _queried(args: _Args) -> int | None:
+    """The number of rows that the query is limited to which was run on a cursor before it is fetched from."""
+    ev, func, query = args.ev, args.node.func, None
+    if not isinstance(func, Attr):
+        return None
+    cursor = sinks.unchanged(func.base)
+    for call in ev.summary(args.frame.function).calls:
+        if call is args.node:
+            break
+        if isinstance(call.func, Attr) and call.func.name == "execute":
+            query = call if containers.is_same(sinks.unchanged(call.func.base), cursor) else query
+    return _window(_Args(ev, query, args.frame)) if query is not None else None
 
 
 def is_memoised(ev: Evaluator, function: Function) -> bool:
@@ -668,10 +684,13 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: _Args) -> Value:
         return kept
     made = unknown(ev, name, args)
     window = made.window if isinstance(made, Hole) else None
+    if window is None and this.window is None and name in _FETCHES:
+        window = _queried(args)
     if window is None and name in ("limit", "fetchmany", "tail") and args.values:
         first = args.values[0]
         window = first.value if isinstance(first, Const) and isinstance(first.value, int) and first.value > 1 else None
-    return Hole(shown, args.span, union(this.deps, made.origins()), root=this.root, window=window or this.window)
+    window = this.window if window is None else window
+    return Hole(shown, args.span, union(this.deps, made.origins()), root=this.root, window=window)
 
 
 def _clock_method(this: Hole, name: str, args: _Args) -> Value | None:
@@ -739,7 +758,7 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
     if name == "lrange" and (kept := stores.pushed(ev, args.node, args.frame, args.span)) is not None:
         return kept
     deps = union(this.origins(), unknown(ev, name, args).origins())
-    return args.hole(deps, window=_window(args))
+    return args.hole(deps, window=_queried(args) if name in _FETCHES else _window(args))
 
 
 def _apply(ev: Evaluator, args: _Args, index: int) -> Value:

@@ -16,7 +16,8 @@ from promptlint.link.values import (
 )
 
 if TYPE_CHECKING:
-    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.index import Function
+    from promptlint.link.evaluate import Evaluator
 
 LARGE_MESSAGES, LARGE_TOKENS = 40, 32_000
 """A threshold above which a rewrite counts as rare (DESIGN section 3), in messages and in tokens."""
@@ -25,8 +26,8 @@ SIZE_NAMES = re.compile(
 )
 
 
-def guard_of(ev: Evaluator, guards: tuple[Guard, ...], frame: Frame) -> tuple[str, float | None]:
-    """The kind of guard around a change, and the number that a threshold compares with."""
+def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tuple[str, float | None]:
+    """The kind of guard around a change in ``function``, and the number that a threshold compares with."""
     for guard in reversed(guards):
         if guard.error:
             return "error", None
@@ -38,7 +39,7 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], frame: Frame) -> tuple[st
                     (
                         v.value
                         for p in (right, left)
-                        for o in options(ev.eval(p, ev.generic(frame.function)))
+                        for o in options(ev.eval(p, ev.generic(function)))
                         if isinstance(v := o, Const) and isinstance(v.value, (int, float))
                     ),
                     None,

@@ -5,7 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from promptlint.expression import After, AfterLoop, Comp, Either, Element, Expr, LoopState, Phi
+from promptlint.expression import (
+    After,
+    AfterLoop,
+    Call,
+    Comp,
+    Either,
+    Element,
+    Expr,
+    Global,
+    Literal,
+    LoopState,
+    Phi,
+    Slice,
+    Test,
+)
 from promptlint.link import containers, thinking
 from promptlint.link.values import (
     Base,
@@ -59,6 +73,7 @@ COUNTER = "builtins.int"
 """Type of the holes that ``range`` and ``enumerate`` give."""
 MAX_NESTING = 4
 """Depth to which the parts of a loop variable are followed."""
+_ORDERS = frozenset(("<", "<=", ">", ">="))
 _CONTENT = ("content", "text", "parts", "output")
 """Keys of a message under which its text stands."""
 
@@ -323,11 +338,32 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
     step = node.state.steps.get(node.name)
     if step is None or (all(isinstance(o, KEPT) for o in options(before)) and handed_only(ev, node)):
         return before
-    if node.state.iterable is not None:
-        unrolled = _unrolled(ev, node, before, frame)
-        if unrolled is not None:
-            return unrolled
-    return _repeated(ev, node, before, step, frame, inside=False)
+    if node.state.iterable is None:
+        return _repeated(ev, node, before, step, frame, inside=False)
+    result = _unrolled(ev, node, before, frame)
+    if result is None:
+        result = _repeated(ev, node, before, step, frame, inside=False)
+    return _cut_where_full(ev, node.state, result, frame) if result is not before else result
+
+
+def _cut_where_full(ev: Evaluator, state: LoopState, made: Value, frame: Frame) -> Value:
+    """A list that a loop fills from the newest element on until something is full: it has lost the oldest ones."""
+    full = any(isinstance(g.test, Test) and g.test.op in _ORDERS for e in state.ends if e.leaves for g in e.guards)
+    iterable = state.iterable
+    if not full or iterable is None or not isinstance(made, Seq) or not _walks_back(iterable):
+        return made
+    source = containers.as_seq(ev, ev.eval(iterable, frame), ev.module_span(frame, state.at))
+    if not containers.is_sent(source.items) or not containers.is_sent(made.items):
+        return made
+    what = f"the loop over {ev.snippet(frame, iterable.at, 40)}"
+    return containers.with_edit(made, Edit("window", ev.span(frame, iterable), what))
+
+
+def _walks_back(iterable: Expr) -> bool:
+    """Whether a loop begins with the last element: ``reversed(x)``, ``x[::-1]``."""
+    if isinstance(iterable, Slice):
+        return isinstance(iterable.step, Literal) and iterable.step.value == -1
+    return isinstance(iterable, Call) and isinstance(iterable.func, Global) and iterable.func.name == "reversed"
 
 
 def handed_only(ev: Evaluator, node: Phi) -> bool:
@@ -386,14 +422,12 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
         child = _bind(frame, state.id, _taken(item, sequence.span), dict(carried))
         stepped = {name: ev.eval(step, child) for name, step in state.steps.items()}
         leaves = _leaves(ev, state, child)
-        if left:
-            carried = {n: join((carried[n], v)) for n, v in stepped.items()}
-        elif isinstance(item, One) and not item.optional:
-            carried = stepped
-        elif isinstance(item, One):
+        if not isinstance(item, One):
+            stepped = {n: _template_of(item, carried[n], v) for n, v in stepped.items()}
+        if left or (isinstance(item, One) and item.optional):
             carried = {n: join((carried[n], v)) for n, v in stepped.items()}
         else:
-            carried = {n: _template_of(item, carried[n], v) for n, v in stepped.items()}
+            carried = stepped
         if sequence.order:
             carried = {n: _reordered(v, order) for n, v in carried.items()}
         if leaves and isinstance(item, One) and not item.optional and not left:
@@ -648,7 +682,7 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
         # The list that was kept is only one of the ways: what stands before it belongs to another one.
         front = tuple(i for i in front if isinstance(i, One) and i.inserted is not None)
     edits = list(base.edits) + [e for e in value.edits if e not in base.edits]
-    for item in front:
+    for item in front if history or containers.is_sent(before.items) else ():  # else only built from its end
         edits.append(Edit("prepend", item.span, "inserted in front of older elements", item.guards, value=item.value))
     if not back and not edits:
         return before

@@ -149,7 +149,12 @@ def is_of_reply(value: Value) -> bool:
 
 
 def by_role_of_source(items: Sequence[Item]) -> list[Item]:
-    """The templates that turn each message of one list, by its role, into one of another kind."""
-    made = [i for i in items if isinstance(i, Many) and i.guards and isinstance(i.of, Hole)]
+    """The templates that turn each message of one list, by its role, into one of another kind.
+
+    A row that holds both what was asked and what was answered gives two: the newest such rows are turns, too.
+    """
+    made = [
+        i for i in items if isinstance(i, Many) and isinstance(i.of, Hole) and (i.guards or i.of.window is not None)
+    ]
     answers = [i.of for i in made if role_of(i.value) in ("assistant", "model", "ai")]
     return [i for i in made if any(i.of is of for of in answers)]
