@@ -25,11 +25,21 @@ PARTS = {
     "body": "a dict, JSON text or bytes with the whole request",
     "requests": 'a list of requests: nested parts are those of each one\'s "params"; without, each is an "input"',
     "cache": "a request-level marker that the provider or the library puts where it sees fit",
+    "cache-system": "when set, the library puts a marker behind the system text",
+    "cache-tools": "when set, the library puts a marker behind the tools",
+    "cache-points": 'a list of places for markers: "location", and for a message "role" or "index"',
     "cached-content": "the name of a prefix that was stored before",
+    "piped": "what the steps of the receiver, a chain, turn into the input of its model",
     "client": "the object, made by a client row, whose constructor parts are sent",
+    "clients": "a list of such objects, or of functions below a decorator of a client row; others may add anything",
     "url": "the address, which tells the provider",
     "open": "may add anything to the request",
     "param": "a parameter that is no prompt text but belongs to the request",
+    "filter": "a function, or a list of them, that gets the kept messages before each request and returns what is sent",
+    "adds-time": "when true, the library writes the time of each run into the system text",
+    "adds-date": "when true, the library writes the date into the system text",
+    "adds-environment": "when true, the library writes into the system text where the program runs",
+    "adds-state": "when true, the library looks up text for each run and writes it into the system text",
     "ignore": "no part of the prefix",
 }
 """What an argument of a request can be; an argument that a row does not name is "param"."""
@@ -52,6 +62,9 @@ AXES = frozenset(("call", "turn", "conversation", "user", "process", "hash-seed"
 GRAINS = {"microsecond": 1e-6, "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
 """Granularity of a clock by name, in seconds."""
 
+DOES = ("chain", "pass", "assign", "call")
+"""What a step does with the value that it gets: hands it to its own steps, passes it on, adds keys to it, calls one."""
+_FILLS = ("mapping", "keywords")
 _HOW = ("decorator", "base", "function", "register", "module")
 _QUALIFIED = re.compile(r"(?:\*|@?[A-Za-z_][\w-]*)(?:\.[A-Za-z_][\w-]*)*")
 _NO_ROWS = frozenset(("providers.toml",))  # facts about providers, read by promptlint.provider
@@ -70,8 +83,8 @@ class SinkRow:
     the part of each of its keys. ``positional`` names the arguments by position (the receiver is not counted).
     ``distinctive``: ``call`` as a suffix of attributes identifies the sink without knowing the receiver; ``requires``:
     then at least one of these keywords (or ``**kwargs``) must be passed. ``stateful``: the receiver keeps the history
-    itself and only appends to it; ``keeper`` names the constructor argument without which it keeps the history for the
-    length of a call only. ``confidence`` is "high" or "medium".
+    itself and only appends to it; ``keeper`` names the arguments, of the constructor or else of the call, without all
+    of which it keeps the history for the length of a call only. ``confidence`` is "high" or "medium".
     """
 
     id: str
@@ -86,7 +99,7 @@ class SinkRow:
     confidence: str
     stateful: bool
     because: str
-    keeper: str = ""
+    keeper: tuple[str, ...] = ()
 
     @property
     def suffix(self) -> str:
@@ -108,7 +121,12 @@ class ClientRow:
     row's is "unknown", and its parts. It gives a ``type`` that sinks name. ``when`` holds argument values, as text,
     that are needed for that (``boto3.client("bedrock-runtime")``); of several rows the first that fits counts.
     ``base_url`` names the argument that can point the client at another provider. ``constructor_parts`` and ``nested``
-    are as in ``SinkRow``: parts of every later request.
+    are as in ``SinkRow``: parts of every later request; ``always`` are parts that any such object has, and ``result``
+    is the part that a function below ``maker``, used as a decorator, returns.
+
+    ``decorators`` are methods of the client that add what the function below them returns to a part. Of those in
+    ``once`` the library keeps the first result with the history, unless the decorator is given a true argument of the
+    name that stands there; of all of them if it is given an argument as in ``kept``.
     """
 
     maker: str
@@ -120,6 +138,11 @@ class ClientRow:
     nested: dict[str, dict[str, str]]
     positional: tuple[str, ...]
     because: str
+    decorators: dict[str, str] = field(default_factory=dict)
+    once: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+    always: tuple[str, ...] = ()
+    result: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +208,43 @@ class WindowRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TemplateRow:
+    """A class or function that makes a prompt template.
+
+    ``messages`` or ``text`` names the argument that holds it; a text has ``role`` ("" = it stands for itself).
+    ``fills`` are methods that fill it in, from a "mapping" or from "keywords"; ``partial`` binds some variables. The
+    braces are those of ``str.format``, unless an argument ``template_format`` says otherwise.
+    """
+
+    maker: str
+    type: str
+    messages: str
+    text: str
+    role: str
+    positional: tuple[str, ...]
+    fills: dict[str, str]
+    partial: tuple[str, ...]
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class PipeRow:
+    """A class or function that makes a step of a chain: see ``DOES``.
+
+    ``type`` is what chains are called; ``steps`` names the arguments that hold steps of its own, in their order.
+    ``joins`` are prefixes of qualified classes whose objects ``|`` joins to a chain.
+    """
+
+    maker: str
+    type: str
+    does: str
+    steps: tuple[str, ...]
+    positional: tuple[str, ...]
+    joins: tuple[str, ...]
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """All rows, with the look-ups that the analysis needs."""
 
@@ -195,13 +255,16 @@ class Knowledge:
     entries: tuple[EntryRow, ...]
     memoisers: dict[str, MemoRow]
     windows: dict[str, WindowRow]
+    templates: dict[str, TemplateRow]
+    pipes: dict[str, PipeRow]
     sinks_by_suffix: dict[str, tuple[SinkRow, ...]] = field(default_factory=dict)
     """By the last name of ``call``, most specific ``call`` first."""
     sink_suffixes: frozenset[str] = frozenset()
 
 
 def load(extra: Mapping[str, Sequence[Mapping[str, object]]] | None = None) -> Knowledge:
-    """The built-in rows, and those of the user by section ("sink", "client", "source", "entry", "memoiser", "window").
+    """The built-in rows, and those of the user by section ("sink", "client", "source", "entry", "memoiser", "window",
+    "template", "pipe").
 
     A row of the user comes before, or replaces, a built-in row of the same name. Raises ``KnowledgeError``.
     """
@@ -322,6 +385,8 @@ class _Rows:
         self.entries: list[EntryRow] = []
         self.memoisers: list[MemoRow] = []
         self.windows: list[WindowRow] = []
+        self.templates: list[TemplateRow] = []
+        self.pipes: list[PipeRow] = []
 
     def read(self, document: dict[str, object], file: str) -> None:
         """Adds the rows of one document; ``file`` is how messages and ``because`` call it."""
@@ -332,6 +397,8 @@ class _Rows:
             "entry": self._entry,
             "memoiser": self._memoiser,
             "window": self._window,
+            "template": self._template,
+            "pipe": self._pipe,
         }
         header = _Header(_Row({k: v for k, v in document.items() if k not in sections}, file), file)
         for section, read in sections.items():
@@ -349,7 +416,7 @@ class _Rows:
         provider, positional = row.text("provider", "unknown"), row.texts("positional", ())
         requires, distinctive = row.texts("requires", ()), row.flag("distinctive")
         confidence, stateful = row.choice("confidence", ("high", "medium"), "high"), row.flag("stateful")
-        keeper = row.text("keeper", "")
+        keeper = row.texts("keeper", ())
         parts, nested = header.parts(row, "parts")
         row.done(("call", "types", "parts", "nested", "positional", "requires", "provider"))
         if not set(parts.values()) - {"ignore"} and not nested:
@@ -369,11 +436,35 @@ class _Rows:
         made, provider = row.text("type", ""), row.text("provider", "unknown")
         base_url, when, positional = row.text("base_url", "") or None, row.mapping("when"), row.texts("positional", ())
         parts, nested = header.parts(row, "constructor_parts")
-        row.done(("makers", "type", "provider", "base_url", "when", "constructor_parts", "nested", "positional"))
+        decorators = row.parts("decorators", row.take("decorators", {}), {}, ())
+        once = row.mapping("once")
+        for name in once.keys() - decorators.keys():
+            raise row.fail(f"once.{name}", "no such decorator" + _suggestion(name, tuple(decorators)))
+        kept, always, result = row.mapping("kept"), row.texts("always", ()), row.text("result", "") or None
+        for name in (*always, *([result] if result else [])):
+            if name not in PARTS:
+                raise row.fail("always" if name in always else "result", _unknown(name, tuple(PARTS)))
+        known = ("makers", "type", "provider", "base_url", "when", "constructor_parts", "nested", "positional")
+        row.done((*known, "decorators", "once", "kept", "always", "result"))
         for maker in makers:
             because = f"{header.file}: {maker}"
             self.clients.append(
-                ClientRow(maker, made or maker, provider, base_url, when, parts, nested, positional, because)
+                ClientRow(
+                    maker,
+                    made or maker,
+                    provider,
+                    base_url,
+                    when,
+                    parts,
+                    nested,
+                    positional,
+                    because,
+                    decorators,
+                    once,
+                    kept,
+                    always,
+                    result,
+                )
             )
 
     def _source(self, table: object, where: str, header: _Header) -> None:
@@ -411,6 +502,31 @@ class _Rows:
         row.done(("name", "messages", "limit", "unit", "positional"))
         self.windows += [WindowRow(n, messages, limit, unit, positional, f"{header.file}: {n}") for n in names]
 
+    def _template(self, table: object, where: str, header: _Header) -> None:
+        row = _Row(table, where, "makers")
+        makers = header.expand(row, row.names("makers"))
+        made, messages, text = row.text("type", ""), row.text("messages", ""), row.text("text", "")
+        role, positional, fills = row.text("role", ""), row.texts("positional", ()), row.mapping("fills")
+        partial = row.texts("partial", ())
+        row.done(("makers", "type", "messages", "text", "role", "positional", "fills", "partial"))
+        if bool(messages) == bool(text):
+            raise row.fail("messages", 'either "messages" or "text" must name an argument')
+        for how in fills.values():
+            if how not in _FILLS:
+                raise row.fail("fills", _unknown(how, _FILLS))
+        self.templates += [
+            TemplateRow(m, made or m, messages, text, role, positional, fills, partial, f"{header.file}: {m}")
+            for m in makers
+        ]
+
+    def _pipe(self, table: object, where: str, header: _Header) -> None:
+        row = _Row(table, where, "makers")
+        makers = header.expand(row, row.names("makers"))
+        made, does = row.text("type", ""), row.choice("does", DOES, "chain")
+        steps, positional, joins = row.texts("steps", ()), row.texts("positional", ()), row.names("joins", ())
+        row.done(("makers", "type", "does", "steps", "positional", "joins"))
+        self.pipes += [PipeRow(m, made or m, does, steps, positional, joins, f"{header.file}: {m}") for m in makers]
+
 
 class _Header:
     """The top of a file: groups that its rows share."""
@@ -422,7 +538,8 @@ class _Header:
         row.text("as-of", "")
         self._ignore = row.texts("ignore", ())
         self._types, self._parts = row.table("types"), row.table("parts")
-        row.done(("sink", "client", "source", "entry", "memoiser", "window", "ignore", "types", "parts"))
+        sections = ("sink", "client", "source", "entry", "memoiser", "window", "template", "pipe")
+        row.done((*sections, "ignore", "types", "parts"))
 
     def expand(self, row: _Row, names: Sequence[str]) -> tuple[str, ...]:
         """Names with the file's groups of types replaced by their members: "@client", and "@client.copy"."""
@@ -487,6 +604,8 @@ def _index(*layers: _Rows) -> Knowledge:
         entries=tuple(entry for rows in layers for entry in rows.entries),
         memoisers={row.name: row for rows in reversed(layers) for row in rows.memoisers},
         windows={row.name: row for rows in reversed(layers) for row in rows.windows},
+        templates={row.maker: row for rows in reversed(layers) for row in rows.templates},
+        pipes={row.maker: row for rows in reversed(layers) for row in rows.pipes},
         sinks_by_suffix={suffix: tuple(found) for suffix, found in by_suffix.items()},
         sink_suffixes=frozenset(by_suffix),
     )

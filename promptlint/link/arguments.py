@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
+from promptlint.finding import Region
 from promptlint.knowledge import ClientRow
-from promptlint.link import containers, parameters
+from promptlint.link import containers, decorators, objects, parameters, prompts
 from promptlint.link.values import (
+    SESSION,
     Const,
     External,
     Hole,
     Instance,
     Map,
+    Origin,
+    Routine,
     Text,
     Value,
     literal,
@@ -22,6 +26,7 @@ from promptlint.link.values import (
 )
 from promptlint.request import (
     LEFT_OUT,
+    Axis,
     Breakpoint,
     Parameter,
 )
@@ -36,6 +41,14 @@ from promptlint.link.messages import looks_like_messages
 
 _OWN_MODELS = frozenset(("openai", "azure_openai"))
 """Vendors whose own client, unless told another address, reaches none but their models."""
+_PER_CALL = frozenset({Axis.CALL})
+_ADDED: dict[str, tuple[str, str, frozenset[Axis], float | None]] = {
+    "adds-time": ("time", "the time", _PER_CALL, 1e-6),
+    "adds-date": ("time", "the date", _PER_CALL, 86_400.0),
+    "adds-environment": ("environment", "the place", frozenset({Axis.MACHINE}), None),
+    "adds-state": ("state", "what is looked up for each run", frozenset({Axis.CALL, Axis.TURN}), None),
+}
+"""Kind, words, axes and granularity of what a flag adds."""
 
 
 class Arguments(Causes):
@@ -69,6 +82,9 @@ class Arguments(Causes):
     def _place(self, part: str, name: str, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
         if part == "ignore":
             return
+        if part in _ADDED:
+            self._added(part, name, value, span, optional)
+            return
         if isinstance(value, Const) and value.value is None and part != "param":
             return
         if part == "open":
@@ -92,6 +108,15 @@ class Arguments(Causes):
         if part == "client":
             self._client(value, span)
             return
+        if part == "piped":
+            for chain in options(self._receiver()):
+                if isinstance(chain, External) and prompts.model_of(self.ev, chain) is not None:
+                    made = prompts.sent(self.ev, chain, value, self.sink.call, self.frame)
+                    self._place("input", name, made, span, optional, {})
+            return
+        if part == "clients":
+            self._clients(name, value, span)
+            return
         if part == "model":
             for option in options(value):
                 if isinstance(option, External):
@@ -102,6 +127,8 @@ class Arguments(Causes):
                     self.parts.open.append("the model object")
         if part == "cache":
             self.breakpoints.append(Breakpoint(span, 0, ttl_of(value), optional=optional, automatic=True, key=name))
+        if part.startswith("cache") and part != "cached-content":
+            self._cache(part, value, span, optional)
             return
         if part == "param":
             self._parameter(name, value, span, optional)
@@ -126,6 +153,29 @@ class Arguments(Causes):
                 known if sure and len(known) > 1 else (),
                 LEFT_OUT in leaf.texts,
             )
+
+    def _cache(self, part: str, value: Value, span: Span, optional: bool) -> None:
+        """Markers that the provider or the library puts, told where by an option."""
+        if isinstance(value, Const) and not value.value:
+            return
+        if part == "cache-points":
+            points = [o for i in containers.as_seq(self.ev, value, span).items for o in options(i.value)]
+            for point in points:
+                self._cache(_region_of(point), point, span, optional)
+            return
+        regions = {"cache-system": Region.SYSTEM, "cache-tools": Region.TOOLS}
+        marker = Breakpoint(span, 0, ttl_of(value), optional=optional, automatic=part == "cache")
+        self.placed.append((regions.get(part), marker))
+
+    def _added(self, part: str, name: str, value: Value, span: Span, optional: bool) -> None:
+        """What the library writes behind the system text when the flag ``name`` is set."""
+        if isinstance(value, Const) and not value.value:
+            return
+        kind, what, axes, grain = _ADDED[part]
+        level = self.frame.level_at(self.sink.call.loops)
+        guard = None if isinstance(value, Const) else "configuration"
+        origin = Origin(kind, f"{what} that {name} adds", span, level, axes, grain, guard=guard)
+        self.parts.add("system", Hole(what, span, (origin,)), span, optional or guard is not None)
 
     def _nested(self, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
         for option in self._bodies(value):
@@ -159,11 +209,14 @@ class Arguments(Causes):
                     if params is not None:
                         self._nested(params.value, params.span, False, nested)
 
-    def _receiver_parts(self) -> None:
-        receiver = self.sink.receiver
+    def _receiver(self) -> Value:
         func = self.sink.call.func
         if isinstance(func, AttrNode):
-            receiver = self.ev.eval(func.base, self.frame)
+            return self.ev.eval(func.base, self.frame)
+        return self.sink.receiver if self.sink.receiver is not None else Const(None, self.span)
+
+    def _receiver_parts(self) -> None:
+        receiver: Value | None = self._receiver()
         while receiver is not None:
             following: Value | None = None
             for option in options(receiver):
@@ -176,13 +229,25 @@ class Arguments(Causes):
                     self.parts.open.append(option.name)
             receiver = following
 
+    def _clients(self, name: str, value: Value, span: Span) -> None:
+        """A list of objects that each have a hand in the request: middleware, plug-ins, capabilities."""
+        for item in containers.as_seq(self.ev, value, span).items:
+            for option in options(item.value):
+                if isinstance(option, External) and self.ev.clients_of_type(option.name):
+                    self._client(option, span)
+                elif isinstance(option, Routine) and (part := decorators.part_of(self.ev, option.function)) is not None:
+                    self._place(part, name, option, objects.declaration(option.function), item.optional, {})
+                else:
+                    self.parts.open.append(name)
+
     def _client(self, value: Value, span: Span) -> None:
         for option in options(value):
             if not isinstance(option, External):
                 continue
-            rows = self._client_rows(option.name)
-            fitting = [r for r in rows if r.constructor_parts.keys() & option.keywords.keys()]
-            for row in (fitting or rows)[:1]:
+            model = prompts.model_of(self.ev, option) if prompts.is_chain(self.ev, option) else None
+            if model is not None:
+                self._client(model, span)
+            for row in self._client_rows(option.name, option.maker)[:1]:
                 if row.base_url and row.base_url in option.keywords:
                     self.parts.base_urls.append(option.keywords[row.base_url])
                 elif row.base_url and row.provider in _OWN_MODELS and option.instance and "**" not in option.keywords:
@@ -191,9 +256,27 @@ class Arguments(Causes):
                     inner = option.keywords.get(name)
                     if inner is not None:
                         self._place(part, name, inner, span, False, row.nested.get(name, {}))
+                for part in row.always:
+                    self._place(part, "", option, option.span, False, {})
+                for name, part in row.decorators.items():
+                    for function, call in decorators.below(self.ev, option, name):
+                        self._below_decorator(row, name, part, function, call)
 
-    def _client_rows(self, name: str) -> list[ClientRow]:
+    def _below_decorator(self, row: ClientRow, name: str, part: str, function: Routine, call: dict[str, Value]) -> None:
+        """What a function adds that a method of the client decorates."""
+        span = objects.declaration(function.function)
+        first = name in row.once and not _is_true(call.get(row.once[name]))
+        kept = any(key in call and literal(call[key]) == text for key, text in row.kept.items())
+        if part == "system" and (first or kept):
+            frame = self.ev.new_frame(function.function, SESSION)
+            self.parts.add(part, self.ev.result(frame, function.function, span), span)
+        else:
+            self._place(part, name, function, span, False, {})
+
+    def _client_rows(self, name: str, maker: str = "") -> list[ClientRow]:
+        """The rows that make objects of a type; the one that made this object where that is known."""
         rows = self.ev.clients_of_type(name)
+        rows = [row for row in rows if row.maker == maker] or rows
         self.parts.clients.extend(rows[:1])
         return rows
 
@@ -254,3 +337,24 @@ class Arguments(Causes):
             return facts
         least = min(providers.facts(p, None).minimum for p in offered)
         return replace(facts, minimum=least, minimum_known=False) if least < facts.minimum else facts
+
+
+def _region_of(point: Value) -> str:
+    """The part that an injection point stands for (litellm ``CacheControlInjectionPoint``)."""
+    told = {
+        key: literal(entry.value) or _constant(entry.value)
+        for key, entry in (point.entries.items() if isinstance(point, Map) else ())
+    }
+    if told.get("location") == "tool_config":
+        return "cache-tools"
+    return "cache-system" if told.get("role") in ("system", "developer") or told.get("index") == "0" else "cache"
+
+
+def _is_true(value: Value | None) -> bool:
+    return isinstance(value, Const) and bool(value.value)
+
+
+def _constant(value: Value) -> str | None:
+    if isinstance(value, Const) and value.value is not None:
+        return repr(value.value)
+    return None

@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
-from promptlint.expression import Either, Guard, LoopState, Phi, Star
+from promptlint.expression import Either, Expr, Guard, Literal, LoopState, Phi, Star
 from promptlint.finding import Confidence, Region, Site
-from promptlint.link import bodies, callers, chains, objects, pace, thinking
+from promptlint.link import bodies, callers, chains, containers, objects, pace, thinking
 from promptlint.link.values import (
     CALL,
     SESSION,
     Edit,
+    Entry,
     External,
     History,
     Hole,
     Instance,
     Many,
+    Map,
+    One,
     Rest,
+    Routine,
     Seq,
     Value,
     is_empty,
+    join,
     literal,
     options,
     owner,
@@ -108,7 +113,7 @@ class _Builder(Layout):
         model = self._model() or self.ev.settings_model
         provider = self._provider(model)
         facts = self._least(providers.facts(provider, model))
-        messages = self._messages()
+        messages = self._filtered(self._messages())
         texts = list(self.parts.values.get("prompt", ()))
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
         self.turn_level = self._turn_level(messages)
@@ -161,7 +166,11 @@ class _Builder(Layout):
                 dict.fromkeys(
                     (
                         *self.parts.open,
-                        *(("markers set elsewhere",) if self.marker_seen and not self.breakpoints else ()),
+                        *(
+                            ("markers set elsewhere",)
+                            if self.marker_seen and not self.breakpoints and not self.placed
+                            else ()
+                        ),
                     )
                 )
             ),
@@ -210,6 +219,45 @@ class _Builder(Layout):
                     span = frame.module.span(guard.test.at)
                     yield Branch(span, guard.sense, self._causes_of_test(guard, frame), kind)
 
+    def _filtered(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
+        """The messages as the functions leave them that the library hands them to."""
+        filters = self.parts.values.get("filter", ())
+        if not filters:
+            return messages
+        kept = Rest(Hole("the conversation so far", self.span), self.span)
+        given = [item for sequence, _ in messages for item in sequence.items]
+        sent = messages or [(Seq("list", (), self.span), self.span)]
+        if all(isinstance(item, One) for item in given):  # what is new: the library adds it to what it keeps
+            first, place = sent[0]
+            sent = [(replace(first, items=(kept, *first.items)), place), *sent[1:]]
+        for value, span, _ in filters:
+            for function in _functions(value):
+                if function is None:
+                    self.parts.open.append("a function that changes the history")
+                else:
+                    sent = [(self._as_filter_leaves(function, sequence, span), place) for sequence, place in sent]
+        return sent
+
+    def _as_filter_leaves(self, function: Routine, kept: Seq, span: Span) -> Seq:
+        names = [p.name for p in function.function.parameters if p.kind == "positional"]
+        names = names[1:] if function.function.is_method else names
+        if not names:
+            return kept
+        blanks = tuple(Hole(name, span) for name in names[:-1])
+        state = {"messages": Entry(kept, span)}
+        given = kept if names[-1] != "state" else Map(state, span, rest=(Hole("state", span),))
+        made = self.ev.apply(function, (*blanks, given), self.sink.call, self.frame)
+        for option in options(made):
+            entries = option.entries if isinstance(option, Map) else {}
+            found = entries.get("llm_input_messages") or entries.get("messages")
+            if found is not None:
+                made = found.value
+        lists = [o for o in options(made) if isinstance(o, Seq) or (isinstance(o, Hole) and o.window is not None)]
+        if not lists:
+            self.parts.open.append(function.function.name)
+            return kept
+        return containers.as_seq(self.ev, join(lists), span)
+
     def _turn_level(self, messages: list[tuple[Seq, Span]]) -> int:
         """How many loops of the path lie outside the one whose iterations are turns; 0 when calls of the entry are."""
         lists = [s for s, _ in messages]
@@ -234,14 +282,17 @@ class _Builder(Layout):
         row, func = self.sink.row, self.sink.call.func
         if not row.stateful:
             return None
+        if any(name in row.parts for name in row.keeper):
+            given = [k for k, v in self.sink.call.keywords if k is None or (k in row.keeper and not _is_none(v))]
+            return None if given else self.frame.level_at(self.sink.call.loops)
         levels: list[int | None] = []
         for option in options(self.ev.eval(func.base if isinstance(func, AttrNode) else func, self.frame)):
             if not isinstance(option, External):
                 continue
             if not row.keeper:
                 levels.append(_made_at(option))
-            elif row.keeper in option.keywords:
-                levels += [_made_at(o) for o in options(option.keywords[row.keeper])]
+            elif kept := [option.keywords[name] for name in row.keeper if name in option.keywords]:
+                levels += [_made_at(o) for value in kept for o in options(value)]
             else:
                 levels.append(self.frame.level_at(self.sink.call.loops) if option.keywords else None)
         known = [level for level in levels if level is not None]
@@ -283,7 +334,8 @@ class _Builder(Layout):
         since = self._kept_since()
         # Made for each call, and without tools, which would be called in turns of its own.
         fresh = since is not None and since >= self.frame.level_at(self.sink.call.loops)
-        fresh = fresh and not self.sink.row.keeper and "tools" not in self.parts.values
+        passed = any(name in self.sink.row.parts for name in self.sink.row.keeper)
+        fresh = fresh and (passed or not self.sink.row.keeper) and "tools" not in self.parts.values
         if self.sink.row.stateful and not fresh:
             return True, "the object keeps the history itself", self.span, frozenset()
         for name in self.named_history:
@@ -454,6 +506,20 @@ class _Builder(Layout):
 
     def _prepends_history(self, edit: Edit) -> bool:
         return bool(self.histories) or any(s.kind is Kind.HISTORY for s in self.segments)
+
+
+def _functions(value: Value) -> Iterator[Routine | None]:
+    """The functions in a value or a list; ``None`` for what is not known to be one."""
+    for option in options(value):
+        if isinstance(option, Seq):
+            for item in option.items:
+                yield from _functions(item.value)
+        else:
+            yield option if isinstance(option, Routine) else None
+
+
+def _is_none(node: Expr) -> bool:
+    return isinstance(node, Literal) and node.value is None
 
 
 def _made_at(value: Value) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from promptlint.finding import Region
 from promptlint.knowledge import ClientRow
 from promptlint.link import callers, objects
 from promptlint.link.switches import SWITCHED, asks_for_command, begins_anew, on_command, starts_anew
@@ -84,6 +85,8 @@ class Causes:
         self.parts = Parts()
         self.segments: list[Segment] = []
         self.breakpoints: list[Breakpoint] = []
+        self.placed: list[tuple[Region | None, Breakpoint]] = []
+        """Markers at the end of a region, or of the whole request."""
         self.edits: list[tuple[Edit, int]] = []
         self.histories: list[History] = []
         self.named_history: list[str] = []

@@ -46,7 +46,7 @@ from promptlint.expression import (
 from promptlint.expression import Item as ItemOf
 from promptlint.index import Class, Function, Module
 from promptlint.knowledge import ClientRow, EntryRow
-from promptlint.link import callers, containers, externals, loops, objects, sinks, strings, switches
+from promptlint.link import callers, containers, externals, loops, objects, prompts, sinks, strings, switches
 from promptlint.link.program import BUILTINS, Program, is_abstract
 from promptlint.link.values import (
     CALL,
@@ -597,6 +597,15 @@ class Evaluator:
             if cut is not None:
                 return cut
         left, right = self.eval(node.left, frame), self.eval(node.right, frame)
+        if node.op == "|":
+            chains = [
+                c
+                for a in options(left)
+                for b in options(right)
+                if (c := prompts.piped(self, a, b, self.span(frame, node)))
+            ]
+            if chains:
+                return join(chains)
         return containers.binary(self, node.op, left, right, self.span(frame, node), self.snippet(frame, node.at))
 
     def _test(self, node: Test, frame: Frame) -> Value:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from promptlint.expression import Attr, Call, Expr, Star
 from promptlint.index import Function
 from promptlint.knowledge import SourceRow
-from promptlint.link import containers, jinja, sinks, stores, strings
+from promptlint.link import containers, jinja, prompts, sinks, stores, strings
 from promptlint.link.values import (
     IMPORT,
     Cell,
@@ -262,7 +262,7 @@ class _Args:
 def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     """The result of calling something outside the project."""
     name = func.name
-    if ev.is_sink_name(name):
+    if ev.is_sink_name(name) and not prompts.asks_nobody(ev, func.this):
         return reply(ev, node, frame)
     args = _Args(ev, node, frame)
     if name.startswith("."):
@@ -277,7 +277,7 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     if row is not None:
         return source(ev, row, args.span, frame.level_at(node.loops), ev.snippet(frame, node.at, 50))
     last = name.rpartition(".")[2]
-    made = _client(ev, name, args)
+    made = prompts.made(ev, name, args.values, args.keywords, args.span) or _client(ev, name, args)
     if made is not None:
         return made
     if last in _MESSAGE_CLASSES and not func.instance:
@@ -307,7 +307,7 @@ def _client(ev: Evaluator, name: str, args: _Args) -> Value | None:
                     keywords.setdefault(row.positional[position], value)
             if args.rest:
                 keywords["**"] = args.rest[0]
-            return External(row.type, args.span, True, tuple(args.values), keywords, level=args.level)
+            return External(row.type, args.span, True, tuple(args.values), keywords, level=args.level, maker=row.maker)
     return None
 
 
@@ -476,6 +476,8 @@ def method(ev: Evaluator, this: Value, name: str, args: _Args, qualified: str = 
     row = ev.knowledge.sources.get(f"*.{name}")
     if row is not None and all(isinstance(o, (External, Hole)) for o in options(this)):
         return source(ev, row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
+    if name in ("to_messages", "to_string") and all(isinstance(o, (Seq, Text)) for o in options(this)):
+        return this
     results = []
     for option in options(this):
         if isinstance(option, Text):
@@ -750,6 +752,9 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
         template = only(this.arguments[0], Text)
         if template is not None:
             return strings.substitute(ev, template, args.keywords, args.origins, args.span)
+    filled = prompts.method(ev, this, name, args.values, args.keywords, args.node, args.frame)
+    if filled is not None:
+        return filled
     made = _client(ev, full, args)
     if made is not None:
         return made

@@ -180,10 +180,7 @@ class Layout(Arguments):
             return
         if isinstance(value, Routine):
             # A function that builds the text when the request is made.
-            target = self.ev.generic(value.function)
-            inner = self.ev.result(
-                self.ev.new_frame(value.function, CALL, this=value.this or target.this), value.function, span
-            )
+            inner = self.ev.apply(value, (), self.sink.call, self.frame)
             if any(isinstance(o, (Routine, Seq)) for o in options(inner)):
                 self.parts.open.append(value.function.name)  # makes all of the messages, not one text
             else:
@@ -517,8 +514,11 @@ class Layout(Arguments):
 
     def _marked(self) -> Iterator[Breakpoint]:
         last = max(len(self.segments) - 1, 0)
-        for marker in self.breakpoints:
-            yield replace(marker, segment=last) if marker.automatic else marker
+        yield from self.breakpoints
+        for region, marker in self.placed:
+            held = [i for i, s in enumerate(self.segments) if s.region is region]
+            if held or region is None:
+                yield replace(marker, segment=held[-1] if held else last)
 
 
 def _decides(origin: Origin) -> bool:

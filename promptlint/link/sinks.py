@@ -101,15 +101,20 @@ def chain(node: Expr) -> list[str]:
     return names
 
 
+def _root(node: Expr) -> Expr:
+    """What the attributes of an expression hang on."""
+    node = unchanged(node)
+    while isinstance(node, Attr):
+        node = unchanged(node.base)
+    return node
+
+
 def row_for_reference(knowledge: Knowledge, node: Expr) -> SinkRow | None:
     """The row whose distinctive suffix an attribute has (``client.chat.completions.create``)."""
     names = chain(node)
     if not names:
         return None
-    root = unchanged(node)
-    while isinstance(root, Attr):
-        root = unchanged(root.base)
-    made = not isinstance(root, (Global, Free, Import))
+    made = not isinstance(_root(node), (Global, Free, Import))
     for row in knowledge.sinks_by_suffix.get(names[0], ()):
         wanted = row.call.split(".")[::-1]
         if (
@@ -217,11 +222,18 @@ def _plausible(ev: Evaluator, row: SinkRow, call: Call) -> bool:
     told = bool(keywords & {*row.requires, *row.parts}) or None in keywords or len(call.args) > 1
     names, wanted = chain(call.func), row.call.split(".")[::-1]
     if len(wanted) > 1 and names[: len(wanted)] != wanted and not (told and keywords & set(row.requires)):
-        return None in keywords and not isinstance(call.func, Attr)
+        imported = not row.types and len(names) < len(wanted) and isinstance(_root(call.func), (Global, Free, Import))
+        # A function is mostly imported by its last names: "from agents import Runner".
+        return (imported and ev.program.knows(wanted[-1])) or (None in keywords and not isinstance(call.func, Attr))
     if len(wanted) == 1 and row.requires and not told:
         return False
-    library = (row.types[0] if row.types else row.call).partition(".")[0]
-    return row.by_shape or ev.program.knows(library)
+    return row.by_shape or any(map(ev.program.knows, _libraries(row.types or (row.call,))))
+
+
+@lru_cache(maxsize=256)
+def _libraries(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The packages of qualified names."""
+    return tuple(dict.fromkeys(name.partition(".")[0] for name in names))
 
 
 def _partial(ev: Evaluator, function: Function, call: Call) -> Sink | None:

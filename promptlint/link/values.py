@@ -502,6 +502,8 @@ class External(Value):
     """The value that a method was taken from."""
     level: int | None = None
     """How often the code that makes it runs, for objects."""
+    maker: str = ""
+    """The qualified function or class of the client row that made it."""
 
     def origins(self) -> Origins:
         return union(*(a.origins() for a in self.arguments), *(k.origins() for k in self.keywords.values()))

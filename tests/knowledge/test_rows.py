@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import os
 import re
@@ -25,6 +26,22 @@ FILES = sorted(
     f.name for f in files("promptlint.knowledge").iterdir() if f.name.endswith(".toml") and f.name != "providers.toml"
 )
 SDKS = ("anthropic", "openai", "litellm", "google.genai", "boto3", "huggingface_hub", "requests", "httpx", "aiohttp")
+FRAMEWORKS = (
+    "agents", "agno", "autogen_agentchat", "autogen_core", "claude_agent_sdk", "crewai", "dspy", "google.adk",
+    "haystack",
+    "instructor", "langchain", "langchain_anthropic", "langchain_core", "langchain_openai", "langgraph",
+    "llama_index.core", "mirascope", "pydantic_ai", "semantic_kernel", "smolagents", "strands",
+)  # fmt: skip
+"""Too many to install for a test: their rows are resolved where they are installed, see the header of their file."""
+
+
+def is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 LOCAL = (*SDKS, *sys.stdlib_module_names, "builtins")
 AWS = {"aws_access_key_id": "x", "aws_secret_access_key": "x", "region_name": "us-east-1"}
 INSTANCES = ("anthropic", "openai", "google", "huggingface_hub")
@@ -183,8 +200,46 @@ def test_client_resolves(client: ClientRow) -> None:
     assert anything or named <= set(names)
 
 
+def framework_rows() -> Iterator[tuple[str, str, set[str], tuple[str, ...]]]:
+    """Package and qualified name of every framework row, the arguments it speaks of, and those by position."""
+    for sink in KNOWLEDGE.sinks:
+        for name in [f"{t}.{sink.call}" for t in sink.types] or [sink.call]:
+            yield name, sink.because, {n for n, p in sink.parts.items() if p != "ignore"}, sink.positional
+    for client in (c for rows in KNOWLEDGE.clients.values() for c in rows):
+        parts = {n for n, p in client.constructor_parts.items() if p != "ignore"}
+        yield client.maker, client.because, parts, client.positional
+    for template in KNOWLEDGE.templates.values():
+        parts = {template.messages or template.text}
+        yield template.maker, template.because, parts, template.positional
+        for method in (*template.fills, *template.partial):
+            yield f"{template.type}.{method}", template.because, set(), ()
+    for pipe in KNOWLEDGE.pipes.values():
+        yield pipe.maker, pipe.because, set(pipe.steps), pipe.positional
+
+
+def test_rows_of_installed_frameworks_resolve() -> None:
+    """A row spans versions: of its names and arguments, those that the installed one has must fit, and some must."""
+    found: dict[str, bool] = {}
+    for name, because, parts, positional in framework_rows():
+        if not any(belongs(name, (package,)) and is_installed(package) for package in FRAMEWORKS):
+            continue
+        found.setdefault(because, False)
+        try:
+            names, anything = accepts(resolve(name))
+        except (ImportError, AttributeError):
+            continue
+        found[because] = True
+        known = tuple(n for n in positional if n in names)
+        assert anything or not parts or parts & set(names), f"{name} takes none of {sorted(parts)}"
+        assert names[: len(known)] == list(known) or anything, f"{name} takes {names} by position"
+    packages = {because.partition(": ")[2].partition(".")[0] for because in found}
+    resolved = {because.partition(": ")[2].partition(".")[0] for because, ok in found.items() if ok}
+    assert packages - resolved == set(), "no row of these packages is known to the installed version"
+
+
 def test_types_of_sinks_have_a_maker() -> None:
     made = {c.type for rows in KNOWLEDGE.clients.values() for c in rows}
+    made |= {p.type for p in KNOWLEDGE.pipes.values()}
     abstract = re.compile(r"\.BaseChatModel$|\.CompiledGraph$|\.AsyncClient$|ChatSession$|\.Chat$|AsyncInstructor$")
     orphans = {t for s in KNOWLEDGE.sinks for t in s.types} - made
     assert {t for t in orphans if not abstract.search(t)} == set()
@@ -193,9 +248,10 @@ def test_types_of_sinks_have_a_maker() -> None:
 def test_types_of_clients_have_a_sink() -> None:
     known = {t for s in KNOWLEDGE.sinks for t in s.types}
     made = {c.type for rows in KNOWLEDGE.clients.values() for c in rows}
-    models = re.compile(r"^strands\.models\.")  # sent by the agent that they are given to
+    # Sent by the agent that they are given to.
+    given = re.compile(r"^strands\.models\.|\.middleware\.|^pydantic_ai\.capabilities\.")
     makers = tuple(KNOWLEDGE.clients)
-    assert {t for t in made - known if not models.match(t) and not any(m.startswith(f"{t}.") for m in makers)} == set()
+    assert {t for t in made - known if not given.search(t) and not any(m.startswith(f"{t}.") for m in makers)} == set()
 
 
 @pytest.mark.parametrize(

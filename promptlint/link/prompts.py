@@ -1,0 +1,294 @@
+"""Prompt templates of libraries, and chains of steps that end in a model: ``prompt | model | parser``.
+
+Which class is a template, which of its arguments holds the text or the messages, and which method fills it in is told
+by rows (``knowledge.TemplateRow``, ``knowledge.PipeRow``); this module knows what filling in and chaining mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptlint.expression import Call
+from promptlint.knowledge import TemplateRow
+from promptlint.link import containers, strings
+from promptlint.link.messages import message_of
+from promptlint.link.values import (
+    Const,
+    Edit,
+    Entry,
+    External,
+    Hole,
+    Item,
+    Map,
+    One,
+    Origins,
+    Rest,
+    Routine,
+    Seq,
+    Text,
+    Value,
+    join,
+    literal,
+    options,
+    union,
+)
+from promptlint.span import Span
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator, Frame
+
+_ROLES = {"human": "user", "ai": "assistant"}
+_FORMATS = (None, "f-string")
+_MAX_STEPS = 20
+
+
+# -- templates -----------------------------------------------------------------------------------------------------
+
+
+def made(ev: Evaluator, name: str, values: list[Value], keywords: dict[str, Value], span: Span) -> Value | None:
+    """The template or chain that a call of ``name`` makes, if a row says that it makes one."""
+    row = ev.knowledge.templates.get(name)
+    if row is not None:
+        given = dict(zip(row.positional, values, strict=False)) | keywords
+        content = next((given[key] for key in (row.messages, row.text) if key and key in given), None)
+        if content is None:
+            return None
+        known = literal(given["template_format"]) if "template_format" in given else None
+        if known not in _FORMATS:
+            return Hole(name.rpartition(".")[2], span, content.origins())
+        bound = given.get("partial_variables")
+        return External(row.type, span, True, (content,), _entries(bound) if bound is not None else {}, maker=name)
+    pipe = ev.knowledge.pipes.get(name)
+    if pipe is None:
+        return None
+    given = dict(zip(pipe.positional, values, strict=False)) | keywords
+    return External(
+        pipe.type, span, True, tuple(given[key] for key in pipe.steps if key in given), keywords, maker=name
+    )
+
+
+def method(
+    ev: Evaluator, this: External, name: str, values: list[Value], keywords: dict[str, Value], node: Call, frame: Frame
+) -> Value | None:
+    """The result of a method of a template or of a chain that holds no model; ``None`` when it is none of them."""
+    row = ev.knowledge.templates.get(this.maker)
+    if row is None:
+        if not is_chain(ev, this) or name not in ("invoke", "ainvoke") or not values:
+            return None
+        return _through(ev, _steps(ev, this), values[0], node, frame)
+    if name in row.partial:
+        return replace(this, keywords={**this.keywords, **keywords})
+    how = row.fills.get(name)
+    if how is None:
+        return None
+    given = {**keywords, **(_entries(values[0]) if values else {})} if how == "mapping" else keywords
+    rest = values[0].origins() if values and not isinstance(values[0], Map) else ()
+    return _filled(ev, row, this, given, rest, node, frame)
+
+
+def _entries(value: Value) -> dict[str, Value]:
+    return {k: e.value for o in options(value) if isinstance(o, Map) for k, e in o.entries.items()}
+
+
+def _filled(
+    ev: Evaluator,
+    row: TemplateRow,
+    template: External,
+    given: Mapping[str, Value],
+    rest: Origins,
+    node: Call,
+    frame: Frame,
+) -> Value:
+    """The text or the messages of a template with its variables filled in."""
+    bound = {k: ev.apply(v, (), node, frame) if isinstance(v, Routine) else v for k, v in template.keywords.items()}
+    names = {**bound, **given}
+    span = ev.span(frame, node)
+
+    def fill(value: Value) -> Value:
+        filled = [
+            strings.format_method(ev, o, (), names, rest, span, frame) if isinstance(o, Text) else o
+            for o in options(value)
+        ]
+        return join(filled)
+
+    content = template.arguments[0]
+    if row.text:
+        text = fill(content)
+        return (
+            Seq("list", (One(message_of(row.role, text, content_span(content, span)), span),), span)
+            if row.role
+            else text
+        )
+    sequence = containers.as_seq(ev, content, span)
+    parts = [_messages(ev, item, names, rest, fill, node, frame) for item in sequence.items]
+    items, edits = tuple(i for part in parts for i in part.items), tuple(e for part in parts for e in part.edits)
+    order = union(sequence.order, *(part.order for part in parts))
+    return Seq("list", items, sequence.span, order, (*sequence.edits, *edits))
+
+
+def content_span(value: Value, span: Span) -> Span:
+    """Where a text is written."""
+    return next((p.span for o in options(value) if isinstance(o, Text) for p in o.pieces), span)
+
+
+def _messages(
+    ev: Evaluator,
+    item: Item,
+    names: Mapping[str, Value],
+    rest: Origins,
+    fill: Callable[[Value], Value],
+    node: Call,
+    frame: Frame,
+) -> Seq:
+    """What one element of a message template becomes."""
+    value = item.value
+
+    def one(role: str, content: Value, span: Span) -> Seq:
+        return Seq("list", (replace(item, held=message_of(_ROLES.get(role, role), content, span)),), item.span)
+
+    placeholder = _placeholder(value)
+    if placeholder is not None:
+        name, most = placeholder
+        given = names.get(name, Hole(name, item.span, rest))
+        kept = containers.as_seq(ev, given, item.span)
+        if most is not None:
+            kept = containers.with_edit(kept, Edit("window", item.span, f"n_messages={most}", keeps=most))
+        unknown = not kept.items and not isinstance(given, Seq)
+        return replace(kept, items=(Rest(given, item.span),)) if unknown else kept
+    if isinstance(value, Seq) and value.kind in ("tuple", "list") and len(value.items) == 2:
+        role = literal(value.items[0].value) or ""
+        content = value.items[1].value
+        made = _blocks(ev, content, fill) if isinstance(content, Seq) else fill(content)
+        return one(role, made, content_span(content, item.span))
+    if isinstance(value, Text):
+        return one("user", fill(value), content_span(value, item.span))
+    if isinstance(value, External) and value.maker in ev.knowledge.templates:
+        inner = _filled(ev, ev.knowledge.templates[value.maker], value, names, rest, node, frame)
+        return inner if isinstance(inner, Seq) else one("user", inner, item.span)
+    return Seq("list", (item,), item.span)
+
+
+def _blocks(ev: Evaluator, blocks: Seq, fill: Callable[[Value], Value]) -> Seq:
+    """The content blocks of a message template."""
+
+    def block(value: Value) -> Value:
+        if isinstance(value, Map) and "text" in value.entries:
+            entry = value.entries["text"]
+            return replace(value, entries={**value.entries, "text": replace(entry, held=fill(entry.value))})
+        return fill(value)
+
+    return replace(blocks, items=tuple(replace(i, held=block(i.value)) for i in blocks.items))
+
+
+def _placeholder(value: Value) -> tuple[str, int | None] | None:
+    """The variable that holds messages, and how many of the newest are taken."""
+    if isinstance(value, Seq) and len(value.items) == 2 and literal(value.items[0].value) == "placeholder":
+        name = literal(value.items[1].value)
+        return (name.strip("{}"), None) if name is not None else None
+    keywords = _entries(value)
+    if isinstance(value, External):
+        keywords = {**value.keywords, **({"variable_name": value.arguments[0]} if value.arguments else {})}
+        named = value.name
+    elif isinstance(value, Map):
+        named = value.type or ""
+    else:
+        return None
+    name = literal(keywords["variable_name"]) if "variable_name" in keywords else None
+    if name is None or not named.endswith("MessagesPlaceholder"):
+        return None
+    most = keywords.get("n_messages")
+    return name, most.value if isinstance(most, Const) and isinstance(most.value, int) else None
+
+
+# -- chains --------------------------------------------------------------------------------------------------------
+
+
+def piped(ev: Evaluator, left: Value, right: Value, span: Span) -> External | None:
+    """``left | right`` where one of them is a step of a chain."""
+    for side in (left, right):
+        if isinstance(side, External) and side.instance:
+            for pipe in ev.knowledge.pipes.values():
+                if any(side.name.startswith(prefix) for prefix in pipe.joins):
+                    return External(pipe.type, span, True, (left, right), maker=pipe.maker)
+    return None
+
+
+def is_chain(ev: Evaluator, value: External) -> bool:
+    pipe = ev.knowledge.pipes.get(value.maker)
+    return pipe is not None and pipe.does == "chain"
+
+
+def _steps(ev: Evaluator, chain: Value, depth: int = 0) -> list[Value]:
+    """The steps of a chain in order."""
+    if depth < _MAX_STEPS and isinstance(chain, External) and is_chain(ev, chain):
+        return [step for part in chain.arguments for step in _steps(ev, part, depth + 1)]
+    return [chain]
+
+
+def asks_nobody(ev: Evaluator, value: Value | None) -> bool:
+    """Whether a value is a chain without a model."""
+    return isinstance(value, External) and is_chain(ev, value) and model_of(ev, value) is None
+
+
+def model_of(ev: Evaluator, chain: External) -> External | None:
+    """The model that a chain asks."""
+    return next((s for s in _steps(ev, chain) if isinstance(s, External) and _is_model(ev, s)), None)
+
+
+def _is_model(ev: Evaluator, step: External) -> bool:
+    return step.instance and bool(ev.clients_of_type(step.name)) and not is_chain(ev, step)
+
+
+def sent(ev: Evaluator, chain: External, given: Value, node: Call, frame: Frame) -> Value:
+    """What the steps ahead of the model make of the input of a chain."""
+    ahead = []
+    for step in _steps(ev, chain):
+        if isinstance(step, External) and _is_model(ev, step):
+            break
+        ahead.append(step)
+    return _through(ev, ahead, given, node, frame)
+
+
+def _through(ev: Evaluator, steps: list[Value], value: Value, node: Call, frame: Frame) -> Value:
+    for step in steps:
+        value = join(_stepped(ev, o, value, node, frame) for o in options(step))
+    return value
+
+
+def _stepped(ev: Evaluator, step: Value, value: Value, node: Call, frame: Frame) -> Value:
+    """What one step makes of a value."""
+    span = ev.span(frame, node)
+    if isinstance(step, Routine):
+        return ev.apply(step, (value,), node, frame)
+    if isinstance(step, Map):  # several steps side by side
+        entries = {
+            k: replace(e, held=_through(ev, _steps(ev, e.value), value, node, frame)) for k, e in step.entries.items()
+        }
+        return replace(step, entries=entries, type=None)
+    if isinstance(step, External):
+        pipe = ev.knowledge.pipes.get(step.maker)
+        does = pipe.does if pipe is not None else ""
+        if step.maker in ev.knowledge.templates:
+            return method(ev, step, "invoke", [value], {}, node, frame) or value
+        if does == "pass":
+            return value
+        if does == "assign" and isinstance(value, Map):
+            added = Map({k: Entry(v, span) for k, v in step.keywords.items()}, span)
+            made = _stepped(ev, added, value, node, frame)
+            return containers.update(ev, value, made, span)
+        if does == "call" and step.arguments:
+            return _stepped(ev, step.arguments[0], value, node, frame)
+        if step.name == "operator.itemgetter" and step.arguments:
+            key = literal(step.arguments[0])
+            found = _entries(value).get(key or "")
+            if found is not None:
+                return found
+        if does == "chain":
+            return _through(ev, _steps(ev, step), value, node, frame)
+    if isinstance(step, (Text, Const)):
+        return step
+    return Hole(
+        step.name if isinstance(step, (Hole, External)) else "step", span, union(step.origins(), value.origins())
+    )
