@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
+    AfterLoop,
     At,
     Attr,
     Binary,
@@ -23,6 +24,7 @@ from promptlint.expression import (
     Literal,
     Mutate,
     Param,
+    Phi,
     SeqOf,
     Slice,
     Star,
@@ -566,7 +568,8 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         return replace(sequence, items=items[slice(lower, upper, step)])
     if node.lower is None and node.upper is None and _bound(ev, node.step, frame) == -1:
         return replace(sequence, items=tuple(reversed(items)))
-    if _is_tail(ev, node, lower, frame):
+    searched = lower is None and node.upper is None and node.step is None and _looked_for(node.lower)
+    if _is_tail(ev, node, lower, frame) or (searched and isinstance(base, Seq)):
         return _tail(ev, sequence, node, lower, frame, span)
     if lower is not None and lower > 0:
         return replace(sequence, items=_without_head(items, lower))
@@ -589,6 +592,40 @@ def _is_tail(ev: Evaluator, node: Slice, lower: int | None, frame: Frame) -> boo
     if lower is not None:
         return lower < 0
     return (isinstance(node.lower, Test) and node.lower.op == "unary") or _counts_length(node.lower)
+
+
+def _looked_for(node: Expr | None) -> bool:
+    """Whether a place in a list is counted up or down to where the rest fits: by a loop that measures something."""
+    if isinstance(node, Either):
+        return any(map(_looked_for, node.options))
+    phi = node.phi if isinstance(node, AfterLoop) else node
+    if not isinstance(phi, Phi):
+        return False
+    state = phi.state
+    counts = any(isinstance(s.right, Literal) for s in _sums(state.steps.get(phi.name)))
+    adds_up = any(not isinstance(s.right, Literal) for n, v in state.steps.items() if n != phi.name for s in _sums(v))
+    tests = [state.test, *(g.test for end in state.ends for g in end.guards)]
+    return counts and (adds_up or any(_compares(t, phi.name) for t in tests))
+
+
+def _sums(step: Expr | None) -> Iterator[Binary]:
+    """The additions and subtractions by which a loop goes on with a number."""
+    if isinstance(step, Either):
+        for option in step.options:
+            yield from _sums(option)
+    elif isinstance(step, Binary) and step.op in "+-" and isinstance(step.left, Phi):
+        yield step
+
+
+def _compares(test: Expr | None, counter: str) -> bool:
+    """Whether a test compares a size with a limit, rather than the counter with the length of the list."""
+    if isinstance(test, Either):
+        return any(_compares(t, counter) for t in (test.test, *test.options))
+    if not isinstance(test, Test):
+        return False
+    if test.op == "not":
+        return _compares(test.parts[0], counter)
+    return test.op in ("<", "<=", ">", ">=") and not any(isinstance(p, Phi) and p.name == counter for p in test.parts)
 
 
 def _counts_length(node: Expr, depth: int = 0) -> bool:
