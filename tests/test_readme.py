@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -25,6 +26,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setitem(sys.modules, "genai_prices", None)  # no dollars: an extra that most readers do not have
 
 
 def test_shown_output_is_what_is_printed(capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> None:

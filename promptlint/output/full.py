@@ -60,6 +60,8 @@ def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
     """What stands below the frame and the flow, as label and text."""
     if cost := words.lost(finding):
         yield "lost", cost
+    if dollars := words.money(finding):
+        yield "cost", dollars
     if words.concerns_request(finding):
         yield "scope", words.scope(finding)
     if finding.confidence is not Confidence.HIGH:

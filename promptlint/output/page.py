@@ -139,6 +139,7 @@ def _finding(finding: Finding, owner: int | None, sources: Mapping[str, str]) ->
         "origin": words.spot(finding.origin or finding.primary),
         "scope": words.scope(finding) if words.concerns_request(finding) else "",
         "lost": words.lost(finding) or "",
+        "cost": words.money(finding) or "",
         "advice": finding.advice,
         "flow": _flow(finding.flow, sources),
         "frame": _frame(finding.primary, sources),

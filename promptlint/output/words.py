@@ -11,7 +11,9 @@ from contextlib import suppress
 from math import isinf
 from pathlib import PurePath
 
+from promptlint import provider
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
+from promptlint.prices import input_price
 from promptlint.report import Problem, Report
 from promptlint.span import Span
 from promptlint.tokens import Interval
@@ -120,6 +122,44 @@ def lost(finding: Finding) -> str | None:
     positioned = finding.region is not Region.PARAMETERS and finding.primary != finding.site.span
     behind = " behind it" if positioned else ""
     return f"{quantity(finding.tokens_lost)}{behind}, {_how_often(finding)}"
+
+
+_TIMES = 1000
+"""How many requests a price is given for."""
+
+
+def money(finding: Finding) -> str | None:
+    """What the lost tokens cost above a hit, in dollars; ``None`` where no price is known or it is next to nothing.
+
+    A hit would have paid the price of reading for them, a miss pays at least the price of uncached tokens.
+    """
+    tokens, site = finding.tokens_lost, finding.site
+    if tokens is None or not tokens.low or not site.model or finding.scope is Scope.REQUEST:
+        return None
+    facts = provider.facts(site.provider, site.model)
+    if facts.read is None or facts.policy == "none" or not facts.caches:
+        return None
+    price = input_price(facts)
+    if price is None:
+        return None
+    least = _TIMES * tokens.low * (1 - facts.read) * price(tokens.low)
+    if least < 0.005:
+        return None
+    most = None if isinf(tokens.high) else _TIMES * tokens.high * (1 - facts.read) * price(round(tokens.high))
+    if most is None:
+        amount = f"at least ${least:,.2f}"
+    elif most <= least * 1.1:
+        amount = f"about ${(least + most) / 2:,.2f}"
+    else:
+        amount = f"${least:,.2f} to ${most:,.2f}"
+    return f"{amount} more for {_TIMES:,} {_OCCASIONS[finding.scope]} than with a hit ({site.model})"
+
+
+_OCCASIONS = {
+    Scope.TURN: "turns",
+    Scope.CONVERSATION: "new conversations",
+    Scope.PROCESS: "new processes",
+}
 
 
 def sentence(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf
@@ -20,6 +21,12 @@ from promptlint.tokens import UNKNOWN, Interval
 DATA = Path(__file__).parent / "data"
 AGENT, PROMPTS, TOOLS = "app/agent.py", "app/prompts.py", "app/tools.py"
 SOURCES = {path: (DATA / path).read_text(encoding="utf-8") for path in (AGENT, PROMPTS, TOOLS)}
+
+
+@pytest.fixture(autouse=True)
+def no_dollars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As without the extra: prices are data of another package and change with it."""
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
 
 
 @pytest.fixture

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import pytest
 
-from promptlint.finding import Confidence, Finding, Region, Severity
-from promptlint.output import render
+from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
+from promptlint.output import render, words
 from promptlint.output.words import lost, plain, quantity
 from promptlint.report import Report
+from promptlint.span import Span
 from promptlint.tokens import UNKNOWN, Interval
 
 
@@ -63,3 +65,36 @@ def test_suppressed_findings_are_counted(report: Report) -> None:
         "All quiet: no finding in 12 files, 2 requests.",
         "Not shown: 2 suppressed by comments.",
     ]
+
+
+def volatile_time(report: Report) -> Finding:
+    """2,400 tokens lost on every turn with claude-sonnet-5."""
+    return next(finding for finding in report.findings if finding.rule == "volatile-time")
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({}, "about $6.48 more for 1,000 turns than with a hit (claude-sonnet-5)"),
+        (
+            {"tokens_lost": Interval(2400, 4800)},
+            "$6.48 to $12.96 more for 1,000 turns than with a hit (claude-sonnet-5)",
+        ),
+        ({"tokens_lost": Interval(2400, inf), "scope": Scope.CONVERSATION}, "at least $6.48 more for 1,000 new conversations"),
+        ({"tokens_lost": Interval(0, inf)}, None),
+        ({"tokens_lost": Interval(1, 1)}, None),
+        ({"tokens_lost": None}, None),
+        ({"scope": Scope.REQUEST}, None),
+        ({"site": Site(Span("a.py", 1), "anthropic")}, None),
+        ({"site": Site(Span("a.py", 1), "unknown", "glorp-7")}, None),
+    ],
+)
+def test_money(monkeypatch: pytest.MonkeyPatch, report: Report, changes: dict[str, Any], text: str | None) -> None:
+    """2,400 tokens at 3 dollars a million, nine tenths of which a hit would have saved: 6.48 dollars for 1,000."""
+    monkeypatch.setattr(words, "input_price", lambda facts: lambda size: 3 / 1_000_000)
+    said = words.money(replace(volatile_time(report), **changes))
+    assert said == text or (text is not None and said is not None and said.startswith(text))
+
+
+def test_no_money_without_the_package(report: Report) -> None:
+    assert words.money(volatile_time(report)) is None
