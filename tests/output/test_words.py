@@ -80,7 +80,10 @@ def volatile_time(report: Report) -> Finding:
             {"tokens_lost": Interval(2400, 4800)},
             "$6.48 to $12.96 more for 1,000 turns than with a hit (claude-sonnet-5)",
         ),
-        ({"tokens_lost": Interval(2400, inf), "scope": Scope.CONVERSATION}, "at least $6.48 more for 1,000 new conversations"),
+        (
+            {"tokens_lost": Interval(2400, inf), "scope": Scope.CONVERSATION},
+            "at least $6.48 more for 1,000 new conv",
+        ),
         ({"tokens_lost": Interval(0, inf)}, None),
         ({"tokens_lost": Interval(1, 1)}, None),
         ({"tokens_lost": None}, None),
