@@ -175,12 +175,12 @@ def _requests(
     withheld: list[Withheld] = []
     refs = scan.files(ev.program)
     for number, ref in enumerate(refs):
-        if progress is not None:
-            progress(ref.path, number, len(refs))
         module = ev.program.parse(ref)
         if module is None:
             continue
         for function in sorted(sinks.candidates(ev, module), key=lambda f: getattr(f.node, "lineno", 0)):
+            if progress is not None:
+                progress(ref.path, number, len(refs))
             ev.begin()
             try:
                 for sink in sinks.in_function(ev, function):

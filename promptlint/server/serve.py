@@ -7,6 +7,7 @@ it makes obsolete and starts the next one a moment later.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import sys
@@ -62,6 +63,10 @@ class _Root:
     obsolete: threading.Event = field(default_factory=threading.Event)
     published: set[str] = field(default_factory=set)
     complaint: str = ""
+    stale: bool = True
+    """More than open documents has changed since the last analysis."""
+    took: float = 0.0
+    """Seconds of the last analysis."""
 
     def holds(self, file: str) -> bool:
         return Path(file).is_relative_to(self.path)
@@ -113,7 +118,7 @@ class Server(LanguageServer):
             self._leave(self._roots.pop(gone))
         for new in sorted(wanted - self._roots.keys()):
             self._roots[new] = _Root(new)
-            self.analyse(self._roots[new], 0)
+            self.analyse(self._roots[new])
 
     def _leave(self, root: _Root) -> None:
         root.obsolete.set()
@@ -142,7 +147,7 @@ class Server(LanguageServer):
 
     def analyse_all(self) -> None:
         for root in self._roots.values():
-            self.analyse(root, 0)
+            self.analyse(root)
 
     def changed_on_disk(self, files: set[str], delay: float) -> None:
         """Analyses the roots of changed files, unless the change is that what was analysed has been saved."""
@@ -155,8 +160,15 @@ class Server(LanguageServer):
 
     # -- analysis -----------------------------------------------------------------------------------------------
 
-    def analyse(self, root: _Root, delay: float) -> None:
-        """Starts an analysis after a delay in seconds, in place of the one that is waiting or running."""
+    def analyse(self, root: _Root, delay: float = 0, *, typing: bool = False) -> None:
+        """Starts an analysis after a delay in seconds, in place of the one that is waiting or running.
+
+        While someone is ``typing``, it waits for a pause, the longer the more it takes.
+        """
+        if typing:
+            delay = TYPING + root.took / 4
+        else:
+            root.stale = True
         root.obsolete.set()
         root.obsolete = threading.Event()
         if root.task is not None:
@@ -167,14 +179,17 @@ class Server(LanguageServer):
         await asyncio.sleep(delay)
         texts = {file: buffer.settle(file) for file, buffer in self.buffers.items() if root.holds(file)}
         texts = {file: text for file, text in texts.items() if file.endswith(".py")}
+        if not root.stale and root.snapshot is not None and texts == root.snapshot.texts:
+            return self.tell(root)  # what was typed is no Python yet, or was taken back
         loop = asyncio.get_running_loop()
         progress = _Progress(self, root, loop, obsolete)
+        started = loop.time()
         try:
             job = loop.run_in_executor(self.worker, analysis.run, root.path, dict(self.overrides), texts, progress.step)
             root.snapshot = await job
-            root.complaint = ""
+            root.complaint, root.stale, root.took = "", False, loop.time() - started
         except _Obsolete:
-            return
+            return None
         except analysis.FAILURES as error:
             self._complain(root, str(error))
         except Exception as error:
@@ -183,6 +198,8 @@ class Server(LanguageServer):
         finally:
             progress.end()
         self.tell(root)
+        self.worker.submit(gc.collect)  # an analysis leaves cycles behind, and the engine makes collections rare
+        return None
 
     def _complain(self, root: _Root, message: str) -> None:
         """Says what is wrong, once; what was found before stays."""
@@ -372,7 +389,7 @@ def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
         if ls.knows(root, file, document.text):
             ls.tell(root)
         else:
-            ls.analyse(root, 0)
+            ls.analyse(root)
 
 
 def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
@@ -383,7 +400,7 @@ def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
     buffer.text = ls.workspace.get_text_document(params.text_document.uri).source
     buffer.version = params.text_document.version
     for root in ls.roots_of(file):
-        ls.analyse(root, TYPING)
+        ls.analyse(root, typing=True)
 
 
 def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
@@ -400,7 +417,7 @@ def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
     ls.fit_roots()
     for root in ls.roots_of(file):
         if buffer.text != analysis.saved(file):
-            ls.analyse(root, 0)
+            ls.analyse(root)
 
 
 def watched_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
