@@ -14,12 +14,13 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -31,6 +32,8 @@ from promptlint.finding import Confidence, Severity
 from promptlint.server import actions, analysis, diagnostics, views
 from promptlint.server.analysis import Buffer, Snapshot
 from promptlint.server.places import Places
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +54,31 @@ _WATCHED = "**/*.{py,ipynb,toml,md,txt,j2,jinja,jinja2,yaml,yml,json}"
 
 class _Obsolete(Exception):
     """The analysis is no longer wanted."""
+
+
+class Worker:
+    """A thread that does one thing after the other, and that the end of the process does not wait for."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
+        before = threading.stack_size(_STACK)
+        threading.Thread(target=self._work, name="promptlint", daemon=True).start()
+        threading.stack_size(before)
+
+    def submit(self, job: Callable[[], T]) -> Future[T]:
+        future: Future[T] = Future()
+        self._jobs.put((future, job))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            future, job = self._jobs.get()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(job())
+            except BaseException as error:
+                future.set_exception(error)
 
 
 @dataclass(slots=True, eq=False)
@@ -84,15 +112,8 @@ class Server(LanguageServer):
         self._roots: dict[Path, _Root] = {}
 
     @cached_property
-    def worker(self) -> ThreadPoolExecutor:
-        threading.stack_size(_STACK)
-        return ThreadPoolExecutor(1, "promptlint")
-
-    def shutdown(self) -> None:
-        """Ends the running analysis as well, which would keep the process until it is through."""
-        for root in self._roots.values():
-            root.obsolete.set()
-        super().shutdown()  # type: ignore[no-untyped-call]
+    def worker(self) -> Worker:
+        return Worker()
 
     # -- what the editor can do -------------------------------------------------------------------------------
 
@@ -185,8 +206,8 @@ class Server(LanguageServer):
         progress = _Progress(self, root, loop, obsolete)
         started = loop.time()
         try:
-            job = loop.run_in_executor(self.worker, analysis.run, root.path, dict(self.overrides), texts, progress.step)
-            root.snapshot = await job
+            job = partial(analysis.run, root.path, dict(self.overrides), texts, progress.step)
+            root.snapshot = await asyncio.wrap_future(self.worker.submit(job))
             root.complaint, root.stale, root.took = "", False, loop.time() - started
         except _Obsolete:
             return None
