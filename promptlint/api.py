@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from promptlint.fields import Unsupported, conflicts, unsupported
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity
+from promptlint.keys import Keyed, keyed
 from promptlint.levels import (
     assumed,
     certainty,
@@ -38,6 +39,7 @@ from promptlint.request import (
     Request,
     Segment,
     Siblings,
+    Usage,
 )
 from promptlint.span import Span, Step
 from promptlint.toggles import (
@@ -64,6 +66,7 @@ __all__ = [
     "Difference",
     "Finding",
     "Interval",
+    "Keyed",
     "Kind",
     "Moment",
     "Mutator",
@@ -78,6 +81,7 @@ __all__ = [
     "Step",
     "Toggle",
     "Unsupported",
+    "Usage",
     "as_intended",
     "assumed",
     "certainty",
@@ -87,6 +91,7 @@ __all__ = [
     "evidence",
     "in_words",
     "keeps_history",
+    "keyed",
     "loss",
     "odd_place",
     "one_step_down",

@@ -150,6 +150,18 @@ def per_turn(cause: Cause) -> bool:
     return _differs(cause, Scope.TURN, Moment.CALL)
 
 
+def per_call(cause: Cause) -> bool:
+    """Whether what a value depends on differs between any two requests, also of one conversation."""
+    return (
+        cause.kind != "opaque" and cause.conditional is None and Axis.CALL in cause.axes and cause.moment >= Moment.CALL
+    )
+
+
+def per_conversation(cause: Cause) -> bool:
+    """Whether what a value depends on differs from one conversation, or one user, to the next."""
+    return cause.kind != "opaque" and _differs(cause, Scope.CONVERSATION, Moment.SESSION)
+
+
 def assumed(request: Request) -> bool:
     """Whether nothing in the project shows that the code which sends is called again."""
     return request.reuse.repeats == "assumed" or "assumed-entry" in request.reuse.features

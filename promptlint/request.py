@@ -181,6 +181,21 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """The token counts that the code around a request reads.
+
+    ``read`` are the places where it reads how long the prompt was, nearest to the request first; ``cached`` says
+    whether the program looks at the counts of cached tokens anywhere, or hands all counts on. ``added`` are sums of the
+    length of the prompt and of the cached tokens.
+    """
+
+    read: tuple[Span, ...]
+    near: bool
+    cached: bool
+    added: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Mutator:
     """Something that changes, between two sends, what was already sent.
 
@@ -248,6 +263,10 @@ class Request:
     """Where breakpoints are set: the time between two requests, as far as the code says it."""
     company: tuple[Site, ...] = ()
     """Where breakpoints are set or writing costs by itself: other requests of the program that begin alike."""
+    parallel: Span | None = None
+    """Where the code starts many such requests before the first is answered."""
+    usage: Usage | None = None
+    """What the code makes of the token counts in the reply; only known where it asks for a cache."""
 
     def of(self, *regions: Region) -> Iterator[tuple[int, Segment]]:
         """The segments of these regions with their indices, in wire order."""

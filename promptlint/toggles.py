@@ -94,7 +94,9 @@ def _asked_for(cause: Cause, parameter: Parameter) -> bool:
 
 def _level(request: Request, cause: Cause, parameter: Parameter) -> tuple[Severity, Confidence]:
     confidence = certainty(request, cause.features)
-    if _asked_for(cause, parameter) or unmarked(request) or request.facts.trigger == "unknown":
+    # A model that the code does not name is picked by somebody.
+    picked = parameter.name == "model" and not parameter.alternatives
+    if picked or _asked_for(cause, parameter) or unmarked(request) or request.facts.trigger == "unknown":
         return Severity.INFO, confidence
     return (Severity.WARNING if parameter.alternatives else Severity.ERROR), confidence
 

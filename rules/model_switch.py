@@ -70,7 +70,7 @@ def check(siblings: Siblings) -> Iterator[Finding]:
             yield report_toggle(
                 request,
                 as_intended(toggle),
-                f"{what} by {toggle.cause.what}: after each switch the whole prompt is paid for in full",
+                f"{what} by {toggle.cause.what.rstrip(',')}: after each switch the whole prompt is paid for in full",
                 _ADVICE,
             )
     for found in differences(siblings, "model"):

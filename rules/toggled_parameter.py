@@ -74,7 +74,7 @@ def check(siblings: Siblings) -> Iterator[Finding]:
             yield report_toggle(
                 request,
                 toggle,
-                f"{name} {verb} {toggle.cause.what}: each change drops the cache of the {loss(toggle.row)}",
+                f"{name} {verb} {toggle.cause.what.rstrip(',')}: each change drops the cache of the {loss(toggle.row)}",
                 _ADVICE.format(name),
             )
     for found in differences(siblings, "toggle"):

@@ -65,12 +65,12 @@ _ADVICE = (
 def check(siblings: Siblings) -> Iterator[Finding]:
     for request in siblings.requests:
         for toggle in toggles(request, "format"):
-            values = toggle.parameter.alternatives
-            how = "is chosen by" if values else "is made of"
+            how = "is chosen by" if toggle.parameter.alternatives else "is made of"
+            what = toggle.cause.what.rstrip(",")
             yield report_toggle(
                 request,
                 toggle,
-                f"the output schema {how} {toggle.cause.what}: each change drops the cache of the {loss(toggle.row)}",
+                f"the output schema {how} {what}: each change drops the cache of the {loss(toggle.row)}",
                 _ADVICE,
             )
     for found in differences(siblings, "format"):

@@ -145,13 +145,13 @@ class Arguments(Causes):
                 continue
             sure = len(known) == len(leaf.texts)
             full = f"{name}.{field}" if field else name
+            self.parts.depends[full] = leaf.origins
             self.parts.parameters[full] = Parameter(
                 full,
                 leaf.span,
                 known[0] if sure and len(known) == 1 else None,
-                self._causes(leaf.origins),
-                known if sure and len(known) > 1 else (),
-                LEFT_OUT in leaf.texts,
+                alternatives=known if sure and len(known) > 1 else (),
+                optional=LEFT_OUT in leaf.texts,
             )
 
     def _cache(self, part: str, value: Value, span: Span, optional: bool) -> None:

@@ -41,6 +41,7 @@ from promptlint.request import (
     Parameter,
     Request,
     Reuse,
+    Usage,
 )
 from promptlint.span import Span, Step
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from promptlint.link.chains import Chain
     from promptlint.link.evaluate import Evaluator, Frame
     from promptlint.link.sinks import Sink
+from promptlint.link.concurrency import fanned_out
 from promptlint.link.guards import LARGE_MESSAGES, guard_of
 from promptlint.link.layout import Layout
 from promptlint.link.messages import (
@@ -58,8 +60,13 @@ from promptlint.link.messages import (
 )
 from promptlint.link.parameters import deciding, may_be_missing, origins_of_test
 from promptlint.link.switches import SWITCHED, asks_for_command
+from promptlint.link.usage import usage_of
 
 _BESIDE_CACHED = {"cached_content": "cached-content", "system_instruction": "system", "tools": "tools"}
+ASKING = ("cached_content", "prompt_cache_")
+"""How parameters begin that ask for a cache."""
+LONG = 1_000
+"""Characters of constant text below which no prefix is worth a look at who sends it."""
 MAX_WAYS = 3
 MAX_ASKING = 3
 """Calls of a method that cuts a history which a finding names."""
@@ -145,9 +152,11 @@ class _Builder(Layout):
         reuse = self._reuse(messages)
         # What a change of a parameter costs matters where turns are kept.
         watched = reuse.turns and facts.caches
+        depends = self.parts.depends
+        found = {n: replace(p, causes=self._causes(depends.get(n, ()))) for n, p in self.parts.parameters.items()}
         parameters = {
             name: self._decided(p) if watched and p.text is None and facts.invalidates(name) is not None else p
-            for name, p in self.parts.parameters.items()
+            for name, p in found.items()
         }
         confidence = Confidence.HIGH if self.sink.row.confidence == "high" else Confidence.MEDIUM
         if self.sink.row.id == "structural":
@@ -179,7 +188,22 @@ class _Builder(Layout):
             self.root_span,
             tuple(self._branches()) if watched else (),
             pace.of(self.chain) if self.breakpoints else None,
+            parallel=self._parallel(facts, reuse),
+            usage=self._usage(),
         )
+
+    def _parallel(self, facts: providers.Facts, reuse: Reuse) -> Span | None:
+        """Where many requests are started at once; only looked for where that could cost a prefix."""
+        constant = sum(len(s.text) for s in self.segments if s.text is not None)
+        if facts.concurrent or not facts.caches or reuse.turns or constant < LONG:
+            return None
+        steps = zip(self.chain.frames, self.chain.calls, strict=True)
+        return next((place for frame, call in steps if (place := fanned_out(frame.function, call)) is not None), None)
+
+    def _usage(self) -> Usage | None:
+        """What the code makes of the usage in the reply, where it asks for a cache."""
+        asked = bool(self.breakpoints) or any(n.startswith(ASKING) for n in self.parts.parameters)
+        return usage_of(self.ev, self.sink.function) if asked else None
 
     def _decided(self, parameter: Parameter) -> Parameter:
         """The parameter with what decides which of its values is sent."""

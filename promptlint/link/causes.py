@@ -63,6 +63,8 @@ class Parts:
 
     values: dict[str, list[tuple[Value, Span, bool]]] = field(default_factory=dict)
     parameters: dict[str, Parameter] = field(default_factory=dict)
+    depends: dict[str, tuple[Origin, ...]] = field(default_factory=dict)
+    """What each parameter depends on: when that is filled in is only known once the turns are."""
     open: list[str] = field(default_factory=list)
     urls: list[Value] = field(default_factory=list)
     clients: list[ClientRow] = field(default_factory=list)

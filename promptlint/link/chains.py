@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from promptlint.expression import At, Call, Import, LoopState
+from promptlint.expression import At, Attr, Call, Import, LoopState
 from promptlint.index import Function
 from promptlint.knowledge import EntryRow
 from promptlint.link import callers
@@ -234,7 +234,7 @@ def _registered(ev: Evaluator, function: Function) -> EntryRow | None:
     if function.name in ("<lambda>", "__init__"):
         return None
     rows = [r for r in ev.knowledge.entries if r.how == "register"]
-    for _, call in ev.program.handed_over(function.name, function.module):
+    for caller, call in ev.program.handed_over(function.name, function.module):
         from promptlint.link.sinks import chain
 
         names = chain(call.func)
@@ -244,7 +244,10 @@ def _registered(ev: Evaluator, function: Function) -> EntryRow | None:
         for row in rows:
             if _fits(row.pattern, name) or (row.pattern.startswith("*.") and names[0] == row.pattern[2:]):
                 return row
-            if row.pattern.rpartition(".")[2] == names[0] and not row.pattern.startswith("*"):
+            if len(names) > 1 or row.pattern.startswith("*") or row.pattern.rpartition(".")[2] != name:
+                continue
+            # A method of something made here: how the code calls that tells a text box from a pool of threads.
+            if not isinstance(call.func, Attr) or _fits(row.pattern, ev.snippet(ev.generic(caller), call.func.at)):
                 return row
     return None
 

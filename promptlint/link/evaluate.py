@@ -212,6 +212,7 @@ class Evaluator:
         self.on_command: dict[tuple[Function, frozenset[str]], bool] = {}
         self.command_tables: dict[Module, frozenset[str]] = {}
         self.uses_callables: dict[Module, bool] = {}
+        self.usage_cache: dict[Module, tuple[list[ast.expr], list[ast.BinOp], bool]] = {}
         self._replies: dict[Function, bool] = {}
         self._hints: dict[str, dict[int, dict[str, str]]] = {}
         self._ast_values: dict[tuple[int, int], Value] = {}

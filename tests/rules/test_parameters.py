@@ -8,12 +8,15 @@ import pytest
 
 from promptlint import registry
 from promptlint.finding import Confidence, Finding, Scope, Severity
-from promptlint.provider import facts
-from promptlint.request import LEFT_OUT, Axis, Branch, Cause, Moment, Parameter, Request, Siblings
+from promptlint.link.usage import CACHED, PROMPT
+from promptlint.provider import facts, providers
+from promptlint.request import LEFT_OUT, Axis, Branch, Cause, Moment, Parameter, Request, Siblings, Usage
 from promptlint.span import Span, Step
 from tests.rules.build import (
+    ASSUMED,
     BATCH,
     CLAUDE,
+    ENTRY,
     GPT,
     cause,
     check,
@@ -37,8 +40,11 @@ def claude(*parameters: Parameter, marked: bool = True, **changes: object) -> Re
     return replace(subject, **changes)  # type: ignore[arg-type]
 
 
+KEY = parameter("prompt_cache_key", values=("desk",))
+
+
 def gpt(*parameters: Parameter) -> Request:
-    return request(text(2_000), history(), question(), facts=GPT, parameters=parameters)
+    return request(text(2_000), history(), question(), facts=GPT, parameters=(KEY, *parameters))
 
 
 def compared(name: str, *requests: Request) -> list[Finding]:
@@ -189,9 +195,10 @@ def test_every_provider_keeps_a_cache_for_each_model() -> None:
     [
         claude(replace(ROUTED, causes=(replace(SAID, conditional="command"),))),
         claude(parameter("model", replace(SAID, what="the parameter request"))),
+        claude(parameter("model", cause("state"))),
         claude(ROUTED, facts=facts("unknown", None)),
     ],
-    ids=["a command", "the caller", "an unknown provider"],
+    ids=["a command", "the caller", "somebody", "an unknown provider"],
 )
 def test_model_that_somebody_chooses_is_info(subject: Request) -> None:
     assert check("model-switch", subject)[0].severity is Severity.INFO
@@ -252,3 +259,122 @@ def test_final_answer_in_a_shape_of_its_own() -> None:
 )
 def test_schemas_that_cost_nothing(subject: Request) -> None:
     assert "varying-output-schema" not in everything(subject)
+
+
+# --- PL501, PL507 ----------------------------------------------------------------------------------------------------
+
+FRESH = cause("random", line=14)
+OWNED = cause("user", Axis.USER, Axis.CONVERSATION, moment=Moment.CALL)
+
+
+def keyed(*causes: Cause, **changes: object) -> Request:
+    subject = request(text(2_000), history(), question(), facts=GPT, parameters=(parameter(KEY.name, *causes),))
+    return replace(subject, **changes)  # type: ignore[arg-type]
+
+
+def salted(*causes: Cause, **changes: object) -> Request:
+    given = (parameter("cache_salt", *causes),)
+    subject = request(text(2_000), history(), question(), facts=facts("vllm", None), parameters=given)
+    return replace(subject, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("subject", "rule"), [(keyed(FRESH), "cache-key"), (salted(FRESH), "cache-salt")])
+def test_key_or_salt_made_anew_for_each_request(subject: Request, rule: str) -> None:
+    (finding,) = check(rule, subject)
+    assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.HIGH)
+    assert finding.origin == Span("app.py", 14)
+    batch = replace(subject, reuse=ENTRY)
+    assert check(rule, batch)[0].severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(("subject", "rule"), [(keyed(OWNED), "cache-key"), (salted(OWNED), "cache-salt")])
+def test_key_or_salt_of_a_user_is_info(subject: Request, rule: str) -> None:
+    (finding,) = check(rule, subject)
+    assert finding.severity is Severity.INFO
+    assert "2,000 tokens" in finding.message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"reuse": ASSUMED}, id="nothing shows that it is sent again"),
+        pytest.param({"segments": (text(100), question()), "reuse": ENTRY}, id="nothing long is shared"),
+    ],
+)
+@pytest.mark.parametrize(("make", "rule"), [(keyed, "cache-key"), (salted, "cache-salt")])
+def test_key_or_salt_where_nothing_is_shared(make: object, rule: str, change: dict[str, object]) -> None:
+    assert callable(make)
+    assert check(rule, make(FRESH, **change)) == []
+
+
+def test_key_that_is_too_long() -> None:
+    (finding,) = check("cache-key", gpt(parameter(KEY.name, values=("x" * 65,))))
+    assert (finding.severity, finding.scope) == (Severity.ERROR, Scope.REQUEST)
+    assert check("cache-key", gpt(parameter(KEY.name, values=("x" * 64,)))) == []
+
+
+def test_missing_key_is_a_hint() -> None:
+    (finding,) = check("cache-key", keyed(parameters={}))
+    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.LOW)
+    assert check("cache-key", keyed(parameters={}, open=("extra_body",))) == []
+    assert check("cache-key", keyed(parameters={}, reuse=ENTRY)) == []
+    assert check("cache-key", keyed(parameters={}, facts=facts("openai", "gpt-5.6-sol"))) == []
+    assert check("cache-key", claude()) == []
+
+
+# --- PL506, PL603 ----------------------------------------------------------------------------------------------------
+
+FAN = Span("app.py", 33)
+
+
+def batch() -> Request:
+    return claude(segments=(text(2_000), question()), reuse=BATCH, parallel=FAN)
+
+
+def test_requests_that_start_together() -> None:
+    (finding,) = check("parallel-cold-start", batch())
+    assert (finding.severity, finding.confidence, finding.primary) == (Severity.INFO, Confidence.HIGH, FAN)
+    assert "each pays in full for the 2,000 tokens that they share" in finding.message
+
+
+def test_requests_that_start_together_without_asking_for_a_cache_are_a_hint() -> None:
+    subject = request(text(2_000), question(), facts=GPT, reuse=BATCH)
+    assert check("parallel-cold-start", replace(subject, parallel=FAN))[0].confidence is Confidence.LOW
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        replace(batch(), parallel=None),
+        replace(batch(), breakpoints=()),
+        replace(batch(), segments=(text(300), question())),
+    ],
+    ids=["one by one", "nothing is cached", "too little is shared"],
+)
+def test_requests_that_lose_nothing_by_starting_together(subject: Request) -> None:
+    assert check("parallel-cold-start", subject) == []
+
+
+READ = Usage((Span("app.py", 72),), near=True, cached=False)
+
+
+def test_counts_of_cached_tokens_that_nobody_reads() -> None:
+    (finding,) = check("unread-usage", claude(usage=READ))
+    assert (finding.severity, finding.primary) == (Severity.INFO, Span("app.py", 72))
+    assert "cache_read_input_tokens" in finding.advice
+    assert check("unread-usage", claude(usage=replace(READ, near=False)))[0].confidence is Confidence.LOW
+    assert check("unread-usage", claude(usage=replace(READ, cached=True))) == []
+    assert check("unread-usage", claude()) == []
+
+
+def test_cached_tokens_that_are_counted_twice() -> None:
+    twice = Usage((), near=True, cached=True, added=(Span("app.py", 73),))
+    (finding,) = check("unread-usage", replace(gpt(), usage=twice))
+    assert finding.primary == Span("app.py", 73)
+    assert check("unread-usage", claude(usage=twice)) == []
+
+
+def test_names_of_the_counts_are_those_of_the_facts() -> None:
+    known = [facts(provider, None) for provider in providers()]
+    assert {path.rpartition(".")[2] for f in known for path in f.usage_read} <= CACHED
+    assert {path.rpartition(".")[2] for f in known for path in f.usage_input} <= PROMPT
