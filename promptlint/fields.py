@@ -35,7 +35,7 @@ def unsupported(request: Request) -> Iterator[Unsupported]:
     facts, parameters = request.facts, request.parameters
     options = next((p for p in parameters.values() if p.head == OPTIONS), None)
     if options is not None and facts.model is not None:
-        if OPTIONS in facts.refuses:
+        if OPTIONS in facts.refuses and _direct(request, "openai."):
             yield _refused(request, OPTIONS, options, f"{facts.model} does not take it")
         elif (
             facts.routing == "prompt_cache_key"
@@ -44,8 +44,9 @@ def unsupported(request: Request) -> Iterator[Unsupported]:
         ):
             yield _idle(request, OPTIONS, options.span, f"{facts.model} knows no such option")
     retention = parameters.get(RETENTION)
-    if retention is not None and retention.text and facts.retentions and retention.text not in facts.retentions:
-        wanted = " or ".join(dict.fromkeys(r.replace("-", "_") for r in facts.retentions))
+    accepted = facts.retentions if _direct(request, "openai.") else ()
+    if retention is not None and retention.text and accepted and retention.text not in accepted:
+        wanted = " or ".join(dict.fromkeys(r.replace("-", "_") for r in accepted))
         yield _refused(request, f"{RETENTION}={retention.text}", retention, f"{facts.model} takes {wanted} only")
     cached = parameters.get("cached_content")
     if cached is not None and ".interactions." in request.api:
@@ -56,20 +57,24 @@ def _marker(request: Request, marker: Breakpoint) -> Unsupported | None:
     facts, key = request.facts, marker.key
     if not key or facts.trigger == "unknown":
         return None
-    converse = "converse" in request.api
-    if converse and key == "cache_control":
+    if key == "cache_control" and _direct(request, "boto3.converse"):
         return _refused(request, key, marker, "the Converse API has blocks of their own: " + '{"cachePoint": ...}')
-    if key == "cachePoint" and not converse and facts.marker == "cache_control":
+    if key == "cachePoint" and _direct(request, "anthropic."):
         return _refused(request, key, marker, "only the Converse API of Bedrock knows it")
-    if marker.automatic and f"request {key}" in facts.refuses:
+    if marker.automatic and f"request {key}" in facts.refuses and _direct(request, "anthropic."):
         return _refused(request, key, marker, f"Bedrock takes it on blocks only for {facts.model}")
-    if key in facts.refuses and facts.model is not None:
+    if key in facts.refuses and facts.model is not None and _direct(request, "openai."):
         return _refused(request, key, marker, f"{facts.model} does not take it")
     if key == facts.marker and marker.ttl is not None and facts.ttls and marker.ttl not in ("5m", *facts.ttls):
         return _refused(
             request, f"ttl {marker.ttl}", marker, f"{facts.model or facts.provider} takes {_listed(facts.ttls)}"
         )
     return None
+
+
+def _direct(request: Request, api: str) -> bool:
+    """Whether the request is written for the provider's own SDK, and no library in between translates its fields."""
+    return request.api.startswith(api)
 
 
 def _listed(ttls: tuple[str, ...]) -> str:

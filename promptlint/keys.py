@@ -58,8 +58,8 @@ def keyed(request: Request, name: str) -> Iterator[Keyed]:
 
 
 def _wants_key(request: Request) -> bool:
-    """Whether a key would keep the turns of a conversation, or a long shared prefix, in one place."""
+    """Whether many conversations go to a provider that spreads them over its machines without a key."""
     facts = request.facts
     if facts.routing != KEY or not facts.caches or request.open or facts.marker == "prompt_cache_breakpoint":
         return False
-    return facts.model is not None and keeps_history(request) and not assumed(request)
+    return facts.model is not None and keeps_history(request) and request.reuse.repeats == "entry"

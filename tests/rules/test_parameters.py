@@ -18,6 +18,7 @@ from tests.rules.build import (
     CLAUDE,
     ENTRY,
     GPT,
+    TURNS,
     cause,
     check,
     everything,
@@ -314,12 +315,14 @@ def test_key_that_is_too_long() -> None:
 
 
 def test_missing_key_is_a_hint() -> None:
-    (finding,) = check("cache-key", keyed(parameters={}))
+    served = replace(keyed(parameters={}), reuse=replace(TURNS, repeats="entry"))
+    (finding,) = check("cache-key", served)
     assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.LOW)
-    assert check("cache-key", keyed(parameters={}, open=("extra_body",))) == []
-    assert check("cache-key", keyed(parameters={}, reuse=ENTRY)) == []
-    assert check("cache-key", keyed(parameters={}, facts=facts("openai", "gpt-5.6-sol"))) == []
-    assert check("cache-key", claude()) == []
+    assert check("cache-key", replace(served, open=("extra_body",))) == []
+    assert check("cache-key", replace(served, reuse=TURNS)) == []
+    assert check("cache-key", replace(served, reuse=ENTRY)) == []
+    assert check("cache-key", replace(served, facts=facts("openai", "gpt-5.6-sol"))) == []
+    assert check("cache-key", replace(claude(), reuse=served.reuse)) == []
 
 
 # --- PL506, PL603 ----------------------------------------------------------------------------------------------------
