@@ -47,12 +47,11 @@ from promptlint.toggles import (
     Toggle,
     as_intended,
     differences,
+    forks,
     loss,
-    odd_place,
     report_difference,
     report_toggle,
     toggles,
-    whole_history,
 )
 from promptlint.tokens import Interval
 
@@ -89,11 +88,11 @@ __all__ = [
     "constant",
     "differences",
     "evidence",
+    "forks",
     "in_words",
     "keeps_history",
     "keyed",
     "loss",
-    "odd_place",
     "one_step_down",
     "reaches_minimum",
     "repaid",
@@ -111,5 +110,4 @@ __all__ = [
     "unmarked",
     "unread_marker",
     "unsupported",
-    "whole_history",
 ]

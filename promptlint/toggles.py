@@ -39,6 +39,17 @@ class Toggle:
 
 
 @dataclass(frozen=True, slots=True)
+class Fork:
+    """A request that sends the turns of ``main`` without what ``main`` sends ahead of them in ``region``."""
+
+    main: Request
+    side: Request
+    region: Region
+    place: Span
+    confidence: Confidence
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """A parameter that two requests of one conversation send differently, and where the way to ``side`` parts."""
 
@@ -190,6 +201,30 @@ def odd_place(main: Request, side: Request) -> Span | None:
 def whole_history(request: Request) -> bool:
     """Whether the request certainly sends the kept turns."""
     return any(s.kind is Kind.HISTORY and not s.optional for s in request.segments)
+
+
+def forks(siblings: Siblings) -> Iterator[Fork]:
+    """The requests that send the same turns to the same model without the tools, or without any system text."""
+    tools = next((r for r in siblings.requests if any(r.of(Region.TOOLS))), None)
+    system = next((r for r in siblings.requests if _has_system(r)), None)
+    for side in siblings.requests:
+        if tools is not None and whole_history(side) and not any(side.of(Region.TOOLS)):
+            yield from _fork(tools, side, Region.TOOLS, one_step_down(certainty(side)))
+        elif system is not None and side.has_history and not any(side.of(Region.SYSTEM)):
+            if [s.name for _, s in system.of(Region.TOOLS)] == [s.name for _, s in side.of(Region.TOOLS)]:
+                yield from _fork(system, side, Region.SYSTEM, min(certainty(side), Confidence.MEDIUM))
+
+
+def _fork(main: Request, side: Request, region: Region, confidence: Confidence) -> Iterator[Fork]:
+    apart = (main.site.span, main.path) != (side.site.span, side.path)
+    place = odd_place(main, side) if apart and not side.open and main.facts.caches else None
+    if place is not None and (main.site.provider, main.site.model) == (side.site.provider, side.site.model):
+        yield Fork(main, side, region, place, confidence)
+
+
+def _has_system(request: Request) -> bool:
+    """Whether some text is known to stand in front of the messages in every request."""
+    return any(s.text and not s.optional and not s.causes for _, s in request.of(Region.SYSTEM))
 
 
 def _comparable(main: Request, side: Request, about: str) -> bool:

@@ -1,11 +1,12 @@
 r"""A side call sends the kept turns without what stands ahead of them elsewhere.
 
 ## What it does
-Reports a request that sends the same history as another one, to the same model, but without its tools.
+Reports a request that sends the same history as another one, to the same model, but without its tools or without any
+system text.
 
 ## Why is this bad?
-The tools come first in the prompt. A request without them shares nothing with those that have them, so it pays for the
-whole history once more, and what it adds to the history was never cached for the others either.
+Tools and system text come first in the prompt. A request without them shares nothing with those that have them: it pays
+for the whole history once more, and what it adds to the history was never cached for the others either.
 
 ## Example
 ```python
@@ -49,43 +50,30 @@ A side call that begins a prompt of its own, or goes to another model, shares no
 
 from collections.abc import Iterator
 
-from promptlint.api import (
-    Finding,
-    Region,
-    Scope,
-    Severity,
-    Siblings,
-    certainty,
-    evidence,
-    odd_place,
-    one_step_down,
-    rule,
-    whole_history,
-)
+from promptlint.api import Finding, Region, Scope, Severity, Siblings, evidence, forks, rule
+
+ADVICE = {
+    Region.TOOLS: "send the same tools here as well and tell the model not to call one",
+    Region.SYSTEM: "send the same system text here as well, and put what this call needs into its newest message",
+}
 
 
 @rule("PL504", kind="tools-unstable", since="0.1.0")
 def check(siblings: Siblings) -> Iterator[Finding]:
-    main = next((r for r in siblings.requests if any(r.of(Region.TOOLS))), None)
-    if main is None or not main.facts.caches:
-        return
-    for side in siblings.requests:
-        shares = whole_history(side) and not side.open and not any(side.of(Region.TOOLS))
-        apart = (main.site.span, main.path) != (side.site.span, side.path)
-        place = odd_place(main, side) if shares and apart else None
-        if place is None or (main.site.provider, main.site.model) != (side.site.provider, side.site.model):
-            continue
+    for fork in forks(siblings):
+        lacks = "tools" if fork.region is Region.TOOLS else "system text"
         yield Finding(
-            message="this sends the history without the tools that stand ahead of it elsewhere: nothing of it can be "
-            "reused here, and what is added here was not cached for the other requests",
-            primary=place,
+            message=f"this sends the history without the {lacks} that other requests send ahead of it: nothing of it "
+            "can be reused here, and what is added here was not cached for the other requests",
+            primary=fork.place,
             severity=Severity.WARNING,
-            confidence=one_step_down(certainty(side)),
+            confidence=fork.confidence,
             scope=Scope.TURN,
-            region=Region.TOOLS,
-            site=side.site,
-            label="no tools here",
-            advice="send the same tools here as well and tell the model not to call one",
-            flow=side.path,
-            related=((main.site.span, "sent with tools here"), *evidence(side)),
+            region=fork.region,
+            site=fork.side.site,
+            label=f"no {lacks} here",
+            advice=ADVICE[fork.region],
+            flow=fork.side.path,
+            related=((fork.main.site.span, f"sent with {lacks} here"), *evidence(fork.side)),
+            kind="" if fork.region is Region.TOOLS else "history-rewritten",
         )
