@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from promptlint import changes, ignores
+from promptlint import changes, cli, ignores
 from promptlint.source import Unreadable, read
 from promptlint.span import Span, Step
 from tests.cli.conftest import Run
@@ -292,3 +293,14 @@ def test_why_changes_cannot_be_told(run: Run, service: Path) -> None:
     done = run("check", "--changed-since", "main")
     assert (done.status, done.out) == (2, "")
     assert "no common ancestor of main and HEAD is here: fetch more history" in done.err
+
+
+# -- the page about it ------------------------------------------------------------------------------------------
+
+
+def test_the_page_names_every_format_for_programs_and_options_that_exist() -> None:
+    page = (EXAMPLE.parents[1] / "docs" / "ci.md").read_text("utf-8")
+    assert {name for name in cli.FORMATS if f"`{name}`" in page} == set(cli.FORMATS) - {"full", "concise", "html"}
+    known = {option for parameter in cli.cli.commands["check"].params for option in parameter.opts}
+    named = set(re.findall(r"(?<=[\s`])--[a-z-]+", page.replace("-reporter", "")))
+    assert named and named <= known
