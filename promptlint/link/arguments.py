@@ -9,10 +9,11 @@ from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
 from promptlint.finding import Region
 from promptlint.knowledge import ClientRow
-from promptlint.link import containers, decorators, objects, parameters, prompts
+from promptlint.link import containers, decorators, objects, parameters, prompts, strings
 from promptlint.link.values import (
     SESSION,
     Const,
+    Edit,
     External,
     Hole,
     Instance,
@@ -84,6 +85,12 @@ class Arguments(Causes):
             return
         if part in _ADDED:
             self._added(part, name, value, span, optional)
+            return
+        if part == "time-format":
+            self.time_format = literal(value)
+            return
+        if part in ("adds-window", "window-size", "window-runs"):
+            self._window(part, name, value, _own(value, span))
             return
         if isinstance(value, Const) and value.value is None and part != "param":
             return
@@ -163,15 +170,27 @@ class Arguments(Causes):
             for point in points:
                 self._cache(_region_of(point), point, span, optional)
             return
+        span = _own(value, span)
         regions = {"cache-system": Region.SYSTEM, "cache-tools": Region.TOOLS}
         marker = Breakpoint(span, 0, ttl_of(value), optional=optional, automatic=part == "cache")
         self.placed.append((regions.get(part), marker))
+
+    def _window(self, part: str, name: str, value: Value, span: Span) -> None:
+        """An option with which the library sends only the newest turns, or one that says how many."""
+        if part == "adds-window":
+            if not isinstance(value, Const) or value.value:
+                self.cut = self.cut or Edit("window", span, name)
+        elif isinstance(value, Const) and isinstance(value.value, int):
+            keeps = value.value if part == "window-size" else 2 * value.value
+            self.size = Edit("window", span, f"{name}={value.value}", keeps=keeps)
 
     def _added(self, part: str, name: str, value: Value, span: Span, optional: bool) -> None:
         """What the library writes behind the system text when the flag ``name`` is set."""
         if isinstance(value, Const) and not value.value:
             return
         kind, what, axes, grain = _ADDED[part]
+        grain = strings.strftime_grain(self.time_format) if part == "adds-time" and self.time_format else grain
+        span = _own(value, span)
         level = self.frame.level_at(self.sink.call.loops)
         guard = None if isinstance(value, Const) else "configuration"
         origin = Origin(kind, f"{what} that {name} adds", span, level, axes, grain, guard=guard)
@@ -348,6 +367,11 @@ def _region_of(point: Value) -> str:
     if told.get("location") == "tool_config":
         return "cache-tools"
     return "cache-system" if told.get("role") in ("system", "developer") or told.get("index") == "0" else "cache"
+
+
+def _own(value: Value, span: Span) -> Span:
+    """Where an option is written, if it is a constant; else ``span``."""
+    return value.span if isinstance(value, Const) and value.span.line > 0 else span
 
 
 def _is_true(value: Value | None) -> bool:

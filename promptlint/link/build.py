@@ -246,7 +246,7 @@ class _Builder(Layout):
     def _filtered(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
         """The messages as the functions leave them that the library hands them to."""
         filters = self.parts.values.get("filter", ())
-        if not filters:
+        if not filters and self.cut is None:
             return messages
         kept = Rest(Hole("the conversation so far", self.span), self.span)
         given = [item for sequence, _ in messages for item in sequence.items]
@@ -254,6 +254,8 @@ class _Builder(Layout):
         if all(isinstance(item, One) for item in given):  # what is new: the library adds it to what it keeps
             first, place = sent[0]
             sent = [(replace(first, items=(kept, *first.items)), place), *sent[1:]]
+        if self.cut is not None:
+            sent = [(containers.with_edit(sequence, self.size or self.cut), place) for sequence, place in sent]
         for value, span, _ in filters:
             for function in _functions(value):
                 if function is None:
@@ -358,8 +360,7 @@ class _Builder(Layout):
         since = self._kept_since()
         # Made for each call, and without tools, which would be called in turns of its own.
         fresh = since is not None and since >= self.frame.level_at(self.sink.call.loops)
-        passed = any(name in self.sink.row.parts for name in self.sink.row.keeper)
-        fresh = fresh and (passed or not self.sink.row.keeper) and "tools" not in self.parts.values
+        fresh = fresh and "tools" not in self.parts.values
         if self.sink.row.stateful and not fresh:
             return True, "the object keeps the history itself", self.span, frozenset()
         for name in self.named_history:

@@ -89,6 +89,11 @@ class Causes:
         self.breakpoints: list[Breakpoint] = []
         self.placed: list[tuple[Region | None, Breakpoint]] = []
         """Markers at the end of a region, or of the whole request."""
+        self.time_format: str | None = None
+        """How a library writes the time."""
+        self.cut: Edit | None = None
+        self.size: Edit | None = None
+        """Options with which a library sends only the newest turns, and how many."""
         self.edits: list[tuple[Edit, int]] = []
         self.histories: list[History] = []
         self.named_history: list[str] = []
