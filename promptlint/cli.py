@@ -231,6 +231,7 @@ def providers(name: str | None, model: str | None) -> int:
     from promptlint import provider, terminal
     from promptlint.output import providers as view
 
+    _settings((), {})  # the project's own rows
     color = terminal.wants_color(sys.stdout)
     if name is None:
         if model is None:

@@ -8,13 +8,19 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from promptlint import knowledge
+from promptlint import knowledge, provider
 from promptlint.finding import Confidence, Severity
 from promptlint.registry import Registry, UnknownRule, did_you_mean
 
 Rows = Mapping[str, tuple[Mapping[str, object], ...]]
 
-SECTIONS = {"wrapper": "sink", "clock": "source", "source": "source", "entry": "entry"}
+SECTIONS = {
+    "wrapper": "sink",
+    "clock": "source",
+    "source": "source",
+    "entry": "entry",
+    "provider-facts": knowledge.PROVIDER,
+}
 """Tables that teach promptlint about a project, and the section of ``promptlint.knowledge`` that each belongs to."""
 
 
@@ -83,6 +89,7 @@ def validate(settings: Settings, registry: Registry) -> None:
                 raise ConfigError(f"{place}: {error}") from error
     try:
         knowledge.load(settings.rows)
+        provider.extend(settings.rows.get(knowledge.PROVIDER, ()))
     except knowledge.KnowledgeError as error:
         raise ConfigError(f"{settings.origins['rows']}: {error}") from error
 
@@ -219,7 +226,7 @@ def _tables(value: object, place: str) -> tuple[Mapping[str, object], ...]:
 
 def _row(kind: str, row: Mapping[str, object], place: str) -> Mapping[str, object]:
     """A row as the knowledge loader spells it: users say ``call``, ``decorator`` and ``function``."""
-    if kind == "wrapper":
+    if kind in ("wrapper", "provider-facts"):
         return row
     if kind == "entry":
         how = next((how for how in ("decorator", "function") if how in row), None)

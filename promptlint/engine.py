@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from promptlint import fingerprint, knowledge, levels, registry, suppress, tokens
+from promptlint import provider as providers
 from promptlint.config import Settings
 from promptlint.expression import At, Call
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
@@ -153,6 +154,7 @@ def _open(
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     gc.set_threshold(*GARBAGE)
     rows = knowledge.load(settings.rows)
+    providers.extend(settings.rows.get(knowledge.PROVIDER, ()))
     foreign = frozenset(t.split(".")[0] for row in rows.sinks for t in (row.types or (row.call,)) if "." in t)
     options = Options(exclude=settings.exclude, include_tests=settings.include_tests, foreign=foreign)
     texts = {**(overlay or {}), **({Path(stdin[0]): stdin[1]} if stdin is not None else {})}

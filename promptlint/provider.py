@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from difflib import get_close_matches
@@ -301,13 +301,64 @@ def _host(base_url: str) -> str:
     return url.netloc.rpartition("@")[2] + url.path
 
 
+_own: tuple[_Row, ...] = ()
+
+
+def extend(rows: Sequence[_Row]) -> None:
+    """Sets a project's own rows, in place of those that were set before.
+
+    Each has the ``name`` of a provider, and fields as in ``knowledge/providers.toml``: they add to or replace those of
+    a known provider, with model rows ahead of its own, or make a new one. ``hosts`` are patterns of base URLs. Raises
+    ``KnowledgeError``, and changes nothing then.
+    """
+    global _own
+    if tuple(rows) == _own:
+        return
+    parse((files("promptlint") / _FILE).read_text("utf-8"), _FILE, rows)
+    _own = tuple(rows)
+    _table.cache_clear()
+    facts.cache_clear()
+
+
 @cache
 def _table() -> Table:
-    return parse((files("promptlint") / _FILE).read_text("utf-8"), _FILE)
+    return parse((files("promptlint") / _FILE).read_text("utf-8"), _FILE, _own)
 
 
-def parse(text: str, where: str) -> Table:
-    """The table in a TOML document of the form that ``knowledge/providers.toml`` explains.
+_OWN = "[[tool.promptlint.provider-facts]]"
+
+
+def _with_own(document: dict[str, Any], rows: Sequence[_Row]) -> dict[str, Any]:
+    """The document with a project's rows in it."""
+    tables = dict(document.get("providers", {}))
+    hosts: dict[str, str] = {}
+    for number, row in enumerate(rows, 1):
+        name = row.get("name")
+        if not isinstance(name, str) or not name:
+            raise KnowledgeError(f'{_OWN} {number}, field "name": missing')
+        given = {key: value for key, value in row.items() if key not in ("name", "hosts")}
+        known = tables.get(name, {"sources": [_USER], "as_of": document.get("as_of"), "confidence": "med"})
+        lists = {
+            key: [*_rows(given, key, f'{_OWN} "{name}"'), *known.get(key, [])]
+            for key in ("models", "invalidation")
+            if key in given or key in known
+        }
+        tables[name] = {**known, **given, **lists}
+        patterns = row.get("hosts", [])
+        if not _TEXTS[1](patterns):
+            raise KnowledgeError(f'{_OWN} "{name}", field "hosts": must be {_TEXTS[0]}, is {patterns!r}')
+        hosts |= dict.fromkeys(patterns, name)
+    identify = dict(document.get("identify", {}))
+    identify["hosts"] = {**hosts, **identify.get("hosts", {})}
+    sources = {**document.get("sources", {}), _USER: "this project's own configuration"}
+    return {**document, "providers": tables, "identify": identify, "sources": sources}
+
+
+_USER = "user"
+
+
+def parse(text: str, where: str, own: Sequence[_Row] = ()) -> Table:
+    """The table in a TOML document of the form that ``knowledge/providers.toml`` explains, with a project's own rows.
 
     Raises ``KnowledgeError``, which names ``where``, the row and the field.
     """
@@ -315,9 +366,12 @@ def parse(text: str, where: str) -> Table:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise KnowledgeError(f"{where}: not valid TOML: {error}") from None
+    if own:
+        document = _with_own(document, own)
     sources = _mapping(document, "sources", where)
+    mine = {row.get("name") for row in own}
     rows = {
-        name: _provider(name, table, f'{where}, provider "{name}"', frozenset(sources))
+        name: _provider(name, table, f'{_OWN if name in mine else where}, provider "{name}"', frozenset(sources))
         for name, table in _mapping(document, "providers", where).items()
     }
     _references(rows, where)

@@ -74,6 +74,10 @@ _QUALIFIED = re.compile(r"(?:\*|@?[A-Za-z_][\w-]*)(?:\.[A-Za-z_][\w-]*)*")
 _NO_ROWS = frozenset(("providers.toml",))  # facts about providers, read by promptlint.provider
 
 
+PROVIDER = "provider"
+"""The section of a user's rows that ``promptlint.provider`` reads."""
+
+
 class KnowledgeError(ValueError):
     """A row that makes no sense; the message names the file, the row and the field."""
 
@@ -272,10 +276,11 @@ def load(extra: Mapping[str, Sequence[Mapping[str, object]]] | None = None) -> K
 
     A row of the user comes before, or replaces, a built-in row of the same name. Raises ``KnowledgeError``.
     """
-    if not extra:
+    rows = {section: tables for section, tables in (extra or {}).items() if section != PROVIDER}
+    if not rows:
         return _builtin()
     own = _Rows()
-    own.read(dict(extra), "[tool.promptlint]")
+    own.read(dict(rows), "[tool.promptlint]")
     return _index(own, _builtin_rows())
 
 

@@ -160,6 +160,9 @@ def render_json(report: Report) -> str:
             "provider": request.site.provider,
             "model": request.site.model,
             "api": request.api,
+            "calls": [point(step.span) for step in request.path],
+            "minimum": request.facts.minimum,
+            "shared_segments": describe.shared(request),
             "segments": [_segment_json(index, request) for index in range(len(request.segments))],
         }
         for request in report.requests

@@ -84,6 +84,9 @@ MAP = closed(
             provider=WORD,
             model=nullable(WORD),
             api=WORD,
+            calls=listed(closed(**POINT)),
+            minimum=COUNT,
+            shared_segments=COUNT,
             segments=listed(
                 closed(
                     region=WORD,
