@@ -321,3 +321,49 @@ class Summary:
     """Last value of every local name (what closures and importers see)."""
     scopes: dict[int, dict[str, Expr]] = field(default_factory=dict)
     """What closures see that are defined on some of the ways only, by the identity of their ``ast`` node."""
+
+
+def children(node: Expr) -> tuple[Expr, ...]:
+    """The operands of a node."""
+    if isinstance(node, Field):
+        return (node.base, node.made, *node.calls)
+    if isinstance(node, Attr):
+        return (node.base,)
+    if isinstance(node, Item):
+        return (node.base, node.key)
+    if isinstance(node, Slice):
+        return tuple(n for n in (node.base, node.lower, node.upper, node.step) if n is not None)
+    if isinstance(node, Call):
+        return (node.func, *node.args, *(v for _, v in node.keywords))
+    if isinstance(node, Concat):
+        return node.parts
+    if isinstance(node, Formatted):
+        return (node.value, node.spec) if node.spec is not None else (node.value,)
+    if isinstance(node, Binary):
+        return (node.left, node.right)
+    if isinstance(node, (Test, Unknown)):
+        return node.parts
+    if isinstance(node, Either):
+        return (node.test, *node.options) if node.test is not None else node.options
+    if isinstance(node, DictOf):
+        return tuple(n for pair in node.items for n in pair if n is not None)
+    if isinstance(node, Star):
+        return (node.value,)
+    if isinstance(node, SeqOf):
+        return node.items
+    if isinstance(node, Element):
+        return (node.of,)
+    if isinstance(node, Comp):
+        inner = [node.element] + ([node.value] if node.value is not None else [])
+        return (*inner, *(n for _, of, tests in node.clauses for n in (of, *tests)))
+    if isinstance(node, Once):
+        return (node.value,)
+    if isinstance(node, Phi):
+        return (node.before,)
+    if isinstance(node, AfterLoop):
+        return (node.phi.before,)
+    if isinstance(node, Mutate):
+        return (node.base, *node.args)
+    if isinstance(node, After):
+        return (node.call, node.before)
+    return ()

@@ -384,7 +384,7 @@ class _Builder(Layout):
                 frozenset({"history-by-name"}),
             )
         for sequence, _ in messages:
-            edits = [e for e in sequence.edits if e.kind in ("window", "rewrite", "prepend")]
+            edits = [e for e in sequence.edits if e.kind in ("window", "rewrite", "prepend") and not e.alike]
             if edits and any(isinstance(i, (Rest, Many)) for i in sequence.items):
                 return True, "the list of messages is kept and changed", edits[0].span, frozenset()
         return False, "", None, frozenset()
@@ -452,6 +452,7 @@ class _Builder(Layout):
 
     def _mutators(self) -> Iterator[Mutator]:
         seen: set[tuple[str, Span]] = set()
+        seen.update((edit.kind, edit.span) for edit, _ in self.edits if edit.alike)
         cuts: tuple[Step, ...] = ()
         for edit, position in self.edits:
             if (edit.kind, edit.span) in seen or edit.span.line <= 0 or edit.kind == "unmark":

@@ -31,10 +31,12 @@ from promptlint.expression import (
     Test,
 )
 from promptlint.expression import Item as ItemOf
-from promptlint.link import strings, thinking
+from promptlint.link import alike, strings, thinking
+from promptlint.link.guards import guard_of
 from promptlint.link.switches import SWITCHED
 from promptlint.link.values import (
     CALL,
+    KEPT_KINDS,
     Base,
     Cell,
     Choice,
@@ -849,7 +851,20 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
 
 def _put(base: Seq, one: One) -> Seq:
     """The list with one more element at its end."""
-    return base if len(base.items) > MAX_GROWTH else replace(base, items=(*base.items, one))
+    if len(base.items) > MAX_GROWTH:
+        return base
+    if any(e.alike for e in base.edits) and not base.copied and one.value.origins():
+        base = replace(base, edits=_left_out(base.edits))
+    return replace(base, items=(*map(_passed_by, base.items), one))
+
+
+def _passed_by(item: Item) -> Item:
+    return replace(item, edits=_left_out(item.edits)) if isinstance(item, Base) and item.edits else item
+
+
+def _left_out(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """Edits that were made before another element came: that one gets them once it has been sent."""
+    return tuple(replace(e, alike=False) if e.alike else e for e in edits)
 
 
 def _is_length(index: Expr, of: Expr) -> bool:
@@ -973,7 +988,8 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
         return base
     guards = change.guards if isinstance(change, Mutate) else node.guards
     kind = thinking.EDIT if thinking.removes(change) or thinking.taken_out(args[0]) else "rewrite"
-    return with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), guards, value=args[0]))
+    same = alike.every_element(change, ev.summary(frame.function).loops)
+    return with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), guards, value=args[0], alike=same))
 
 
 def _marked(old: Value, new: Value) -> Value | None:
@@ -1093,6 +1109,16 @@ def _holds_marker(value: Value, depth: int = 0) -> bool:
     return False
 
 
+def _is_set_anew(ev: Evaluator, node: Mutate, frame: Frame) -> bool:
+    """Whether ``x[i] = ...`` happens at each send, with a value that the conversation has no part in."""
+    new, given = node.args[1], list[Expr]()
+    while isinstance(new, Mutate):
+        given.extend(new.args)
+        new = new.base
+    spoken = any(o.kind in KEPT_KINDS for o in ev.origins(given or [new], frame))
+    return not spoken and guard_of(ev, node.guards, frame.function)[0] == "always"
+
+
 def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
     index, value = args
     where = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
@@ -1119,4 +1145,8 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
         return base
     if not _kept(base.items):
         return base
-    return with_edit(base, Edit("rewrite", span, ev.snippet(frame, node.at), node.guards, value=value))
+    if where == 0 and not any(isinstance(i, Base) for i in base.items) and _is_set_anew(ev, node, frame):
+        # The same place at every send: what stands there changes when the value does.
+        return replace(base, items=(One(value, span, guards=node.guards), *base.items))
+    same = alike.every_index(node, ev.summary(frame.function).loops)
+    return with_edit(base, Edit("rewrite", span, ev.snippet(frame, node.at), node.guards, value=value, alike=same))

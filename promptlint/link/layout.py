@@ -234,6 +234,13 @@ class Layout(Arguments):
             return
         self._text(value, item.span, region, role, optional, repeats, order)
 
+    def _moves_markers(self) -> bool:
+        """Whether what is called may put the marker of a message on its last block, as LiteLLM does.
+
+        Source: ``translate_system_message`` and ``anthropic_messages_pt`` of litellm 1.80.
+        """
+        return self.sink.row.provider not in ("anthropic", "bedrock", "vertex", "foundry")
+
     def _mark(self, value: Map, item: Item, index: int, optional: bool, problem: str | None = None) -> None:
         for marker in own_markers(value):
             count = Interval(1, 1) if isinstance(item, One) else Interval(1, inf)
@@ -414,9 +421,12 @@ class Layout(Arguments):
             if isinstance(option, Map):
                 content = option.entries.get("content") or option.entries.get("parts") or option.entries.get("text")
                 if content is not None:
-                    if is_marked(option) and not option.entries.keys() & {"type"}:
+                    on_message = is_marked(option) and "type" not in option.entries
+                    if on_message and not self._moves_markers():
                         self._mark(option, item, len(self.segments), optional, problem="message")
                     self._blocks(content.value, content.span, region, role, optional or content.optional)
+                    if on_message and self._moves_markers():
+                        self._mark(option, item, len(self.segments) - 1, optional)
                     continue
                 if is_marked(option):
                     self._mark(option, item, len(self.segments) - 1, optional)

@@ -355,6 +355,8 @@ class Edit:
     """The way of the changed list from there on."""
     behind: bool = False
     """Whether what was sent behind the changed turn is sent again by the next one."""
+    alike: bool = False
+    """Whether it is made to each element, also to those that were not sent yet: nothing that was sent looks other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -731,7 +733,7 @@ def _cut_along(value: Seq, step: Step) -> Seq:
     )
 
 
-_KEPT_KINDS = frozenset(("input", "user", "state", "reply", "history", "loop"))
+KEPT_KINDS = frozenset(("input", "user", "state", "reply", "history", "loop"))
 
 
 def stored(value: Value) -> Value:
@@ -763,7 +765,7 @@ def held_in(file: External) -> Origins:
 
 
 def _kept(origins: Origins) -> Origins:
-    return tuple(o for o in origins if o.kind in _KEPT_KINDS)
+    return tuple(o for o in origins if o.kind in KEPT_KINDS)
 
 
 def by_role(values: Iterable[Value]) -> Value:

@@ -1,0 +1,133 @@
+"""Changes that are made to every turn alike, at every send: what was sent before looks the same again.
+
+An adapter that brings each message into the form that an API takes does not rewrite the history. What depends on the
+position of a turn, on how many there are, or on what stands beside it does: that differs from one send to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from promptlint.expression import (
+    AfterLoop,
+    Attr,
+    Call,
+    Element,
+    Expr,
+    Global,
+    Guard,
+    Import,
+    Item,
+    Literal,
+    LoopState,
+    Mutate,
+    Phi,
+    Slice,
+    Test,
+    children,
+)
+
+_WHOLE = frozenset(("enumerate", "reversed", "list"))
+"""Builtins that go through all of what they are given."""
+_VARYING = frozenset(("datetime", "time", "random", "secrets", "uuid"))
+"""Modules whose values are other ones each time."""
+MAX_NODES = 200
+
+
+def every_element(change: Expr, loops: dict[int, LoopState]) -> bool:
+    """Whether a change in place of a loop variable is made to each element, whatever its place."""
+    new, guards, values = change, list[Guard](), list[Expr]()
+    while isinstance(new, Mutate):
+        guards.extend(new.guards)
+        values.extend(new.args)
+        new = new.base
+    element = _element(new)
+    return element is not None and _goes_through(element, loops) and _same_for_each(values, guards)
+
+
+def every_index(node: Mutate, loops: dict[int, LoopState]) -> bool:
+    """Whether ``x[i] = ...`` stands in a loop over all indices of ``x``, and does the same at each."""
+    index, value = node.args
+    element = _index_of(index)
+    return element is not None and _goes_through(element, loops) and _same_for_each((value,), node.guards)
+
+
+def _goes_through(element: Element, loops: dict[int, LoopState]) -> bool:
+    """Whether a loop, and those around it that its list comes from, takes all elements, to the last one."""
+    state = loops.get(element.loop)
+    if state is None or any(end.leaves for end in state.ends):
+        return False
+    over = element.of
+    while isinstance(over, Call) and isinstance(over.func, Global) and over.func.name in (*_WHOLE, "range", "len"):
+        if len(over.args) != 1:
+            return False
+        over = over.args[0]
+    outer = _element(over)
+    return not isinstance(over, Slice) and (outer is None or _goes_through(outer, loops))
+
+
+def _element(node: Expr) -> Element | None:
+    """The loop variable that an expression is, or is a part of."""
+    while True:
+        if isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name == "get":
+            node = node.func.base
+        elif isinstance(node, (Item, Attr, Mutate)) and _index_of(node) is None:
+            node = node.base
+        else:
+            break
+    return node if isinstance(node, Element) else None
+
+
+def _index_of(node: Expr) -> Element | None:
+    """The loop whose index an expression is: ``i`` of ``enumerate(x)`` or of ``range(len(x))``."""
+    if isinstance(node, Item) and isinstance(node.key, Literal) and node.key.value == 0:
+        return node.base if isinstance(node.base, Element) and _calls(node.base.of, "enumerate") else None
+    if isinstance(node, Element) and isinstance(node.of, Call) and _calls(node.of, "range") and len(node.of.args) == 1:
+        return node if _calls(node.of.args[0], "len") else None
+    return None
+
+
+def _calls(node: Expr, name: str) -> bool:
+    return isinstance(node, Call) and isinstance(node.func, Global) and node.func.name == name
+
+
+def _same_for_each(values: Iterable[Expr], guards: Iterable[Guard]) -> bool:
+    """Whether nothing of the values and tests tells one place in the list, or one moment, from another."""
+    guards = tuple(guards)
+    waiting = [*values, *(g.test for g in guards if g.test is not None)]
+    if any(g.error for g in guards):
+        return False
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen or _is_part(node):
+            continue
+        seen.add(id(node))
+        if len(seen) > MAX_NODES or _tells(node):
+            return False
+        waiting.extend(children(node))
+    return True
+
+
+def _is_part(node: Expr) -> bool:
+    """Whether an expression is an element of the list, or taken from one by name."""
+    found = _element(node)
+    return found is not None and _index_of(found) is None
+
+
+def _tells(node: Expr) -> bool:
+    """Whether a value differs from place to place, or from turn to turn."""
+    if isinstance(node, (Phi, AfterLoop, Slice)) or _index_of(node) is not None:
+        return True
+    if isinstance(node, Item):
+        return isinstance(node.key, Literal) and isinstance(node.key.value, int)
+    if isinstance(node, Import):
+        return node.dotted.partition(".")[0] in _VARYING
+    if isinstance(node, Test) and node.op in ("<", ">", "<=", ">="):
+        return not all(isinstance(p, (Literal, Global)) or _is_part(p) or _is_size(p) for p in node.parts)
+    return _calls(node, "len") and not _is_size(node)
+
+
+def _is_size(node: Expr) -> bool:
+    """Whether a value is the length of an element or of a part of one."""
+    return _calls(node, "len") and isinstance(node, Call) and bool(node.args) and _is_part(node.args[0])
