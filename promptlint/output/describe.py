@@ -139,7 +139,9 @@ def verdict(request: Request) -> str:
     if not (request.reuse.turns or request.reuse.repeats):
         return f"{size} tokens, sent once as far as is known"
     prefix = request.before(shared(request))
-    said = f"{number(prefix)} of {size} tokens stay the same, caching starts at {facts.minimum:,}"
+    said = f"{number(prefix)} of {size} tokens stay the same"
+    if facts.minimum_known:
+        said += f", caching starts at {facts.minimum:,}"
     if prefix.high < facts.minimum:
         return f"{said}: too few"
     marked = any(mark.problem is None for mark in request.breakpoints)

@@ -109,6 +109,8 @@ class Server(LanguageServer):
         self.buffers: dict[str, Buffer] = {}
         self.overrides: dict[str, object] = {}
         self.pulls = False
+        self.alone = False
+        """This process is there for the server only."""
         self._roots: dict[Path, _Root] = {}
 
     @cached_property
@@ -126,12 +128,14 @@ class Server(LanguageServer):
 
     # -- folders ------------------------------------------------------------------------------------------------
 
+    def folders(self) -> list[str]:
+        """The folders that the editor has open, as absolute paths."""
+        named = [path for folder in self.workspace.folders.values() if (path := _path(folder.uri))]
+        return named or ([os.path.abspath(self.workspace.root_path)] if self.workspace.root_path else [])
+
     def fit_roots(self) -> None:
         """Makes the roots those that the folders and the open files want; new ones are analysed."""
-        folders = [path for folder in self.workspace.folders.values() if (path := _path(folder.uri))]
-        if not folders and self.workspace.root_path:
-            folders = [os.path.abspath(self.workspace.root_path)]
-        wanted = {Path(folder) for folder in folders}
+        wanted = {Path(folder) for folder in self.folders()}
         for file in self.buffers:
             if not any(Path(file).is_relative_to(root) for root in wanted):
                 wanted.add(analysis.project_of(Path(file)))
@@ -381,6 +385,9 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
         ls.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)(pull_document)
         ls.feature(types.WORKSPACE_DIAGNOSTIC)(pull_workspace)
     ls.take_settings(params.initialization_options)
+    first = next(iter(ls.folders()), "")
+    if ls.alone and os.path.isdir(first):
+        os.chdir(first)  # paths are shown relative to it
 
 
 async def initialized(ls: Server, params: types.InitializedParams) -> None:
@@ -540,6 +547,7 @@ def make() -> Server:
 def run(tcp: tuple[str, int] | None) -> None:
     """Serves on standard input and output, or the first client on a TCP port."""
     server = make()
+    server.alone = True
     out, sys.stdout = sys.stdout.buffer, sys.stderr  # what a rule prints is no message of the protocol
     if tcp is None:
         server.start_io(sys.stdin.buffer, out)

@@ -14,6 +14,7 @@ from promptlint.server.places import Places
 from promptlint.span import Span
 
 _WIDTH = 96
+_LINES = 36
 _MOST = 3
 """Requests shown in one hover; a prompt that all of a program shares is part of many."""
 
@@ -29,7 +30,7 @@ def hover(places: Places, path: str, position: types.Position, markdown: bool) -
         return None
     best = min(size for size, _ in found)
     requests = [request for size, request in found if size == best]
-    blocks = [requestmap.block(request, _WIDTH) for request in requests[:_MOST]]
+    blocks = [_short(requestmap.block(request, _WIDTH)) for request in requests[:_MOST]]
     if len(requests) > _MOST:
         blocks.append(f"and {len(requests) - _MOST:,} more: promptlint map shows them all")
     text = "\n\n".join(blocks)
@@ -38,6 +39,17 @@ def hover(places: Places, path: str, position: types.Position, markdown: bool) -
         text = f"{fence}text\n{text}\n{fence}"
     kind = types.MarkupKind.Markdown if markdown else types.MarkupKind.PlainText
     return types.Hover(types.MarkupContent(kind, text))
+
+
+def _short(block: str) -> str:
+    """The block, without most of the segments where there are too many to look at, but with the end of the prefix."""
+    lines = block.splitlines()
+    rest = lines[_LINES:]
+    if len(rest) < 2:
+        return block
+    border = [line for line in rest if line.startswith("  ---")]
+    said = f"  and {len(rest) - len(border):,} more segments: promptlint map shows them all"
+    return "\n".join([*lines[:_LINES], *border, said])
 
 
 def _nearest(request: Request, file: str, point: tuple[int, int]) -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,8 @@ from promptlint.server import serve
 from tests.server.conftest import CHAT, CLOCK, ROOT, STILL, Editor, Start
 
 PRIMARY = "stamp()"
+COMMAND = "visual_studio_code@v1.65.2"
+"""The client that starts the real command; it shows paths relative to the folder."""
 
 
 def text_at(text: str, where: types.Range, encoding: str) -> str:
@@ -42,7 +45,7 @@ def text_at(text: str, where: types.Range, encoding: str) -> str:
 async def test_columns_are_those_of_the_client(
     start: Start, spec: str, encodings: list[types.PositionEncodingKind | str] | None, expected: str
 ) -> None:
-    editor = await start(spec, encodings=encodings, process=spec == "visual_studio_code@v1.65.2")
+    editor = await start(spec, encodings=encodings, process=spec == COMMAND)
     editor.open("chat.py")
     await editor.until(lambda: editor.shown("chat.py"))
     found = editor.only("chat.py")
@@ -59,6 +62,7 @@ async def test_columns_are_those_of_the_client(
     assert related[0].location.uri == editor.uri("clock.py")
     assert "datetime.now()" in text_at(CLOCK, related[0].location.range, expected)
     assert [entry.message for entry in related if entry.message.startswith("sent to openai")]
+    assert "projet" not in (await hover(editor, CHAT, PRIMARY, expected) or "projet") or spec != COMMAND
 
 
 async def test_an_edit_in_another_file_changes_what_is_shown(start: Start) -> None:
@@ -369,3 +373,15 @@ def test_the_extension_offers_the_settings_that_the_server_takes() -> None:
     offered = {key.removeprefix("promptlint.") for key in package["contributes"]["configuration"]["properties"]}
     assert offered == {"command", *serve.CHOICES, *serve.LISTS}
     assert package["version"] == __version__
+
+
+async def test_a_map_of_very_many_parts_is_cut_and_says_so(start: Start) -> None:
+    parts = "".join(f"{{a{number}()}} and " for number in range(60))
+    text = CHAT.replace("{stamp()}", parts + "{stamp()}")
+    editor = await start(pull=True)
+    editor.open("chat.py", text)
+    await editor.pull("chat.py")
+    found = await hover(editor, text, "client.chat.completions")
+    assert found is not None and "the prefix shared with the next turn ends here" in found
+    assert re.search(r"\n  and \d+ more segments: promptlint map shows them all\n", found)
+    assert len(found.splitlines()) < 45
