@@ -432,14 +432,14 @@ class _Builder(Layout):
         ]
         if fanning:
             return Reuse(False, "loop", "this loop sends one request after another", fanning[-1].span)
-        if chain.entry is not None:
+        if chain.entry is not None and chain.entry[0].repeats:
             row, place = chain.entry
-            if row.repeats:
-                return Reuse(False, "entry", f"this is a {row.evidence}", place)
-            return Reuse(False, None, "")
-        if chain.kind == "assumed" and chains.is_offered(self.ev, chain.root):
-            why, offered = "the package offers this to its users", frozenset({"library-entry"})
-            return Reuse(False, "entry", why, self.root_span, offered)
+            return Reuse(False, "entry", f"this is a {row.evidence}", place)
+        if chain.kind == "assumed" or (chain.entry is not None and chains.is_started(chain.entry[0])):
+            offered = (f.function for f in chain.frames if chains.is_offered(self.ev, f.function))
+            if (function := next(offered, None)) is not None:
+                why, place = "the package offers this to its users", objects.declaration(function)
+                return Reuse(False, "entry", why, place, frozenset({"library-entry"}))
         if chain.kind == "assumed":
             return Reuse(
                 False,

@@ -74,14 +74,14 @@ def _paths(ev: Evaluator, function: Function, below: tuple[callers.Caller, ...])
     on_path = {c.function for c in below}
     found = [c for c in found if c.function not in on_path]
     entry = entry_of(ev, function)
-    if not found or (entry is not None and not _is_started(entry)):
+    if not found or (entry is not None and not is_started(entry)):
         # What registers an entry does not call it: nothing above matters.
         yield function, below
         return
     yield from _in_turn([_paths(ev, caller.function, (caller, *below)) for caller in found])
 
 
-def _is_started(entry: EntryRow) -> bool:
+def is_started(entry: EntryRow) -> bool:
     """Whether what names the function runs it once, with arguments of its own: a thread, a timer."""
     return bool(entry.argument) and not entry.repeats
 
