@@ -275,7 +275,10 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
             return result
     row = ev.knowledge.sources.get(name)
     if row is not None:
-        return source(ev, row, args.span, frame.level_at(node.loops), ev.snippet(frame, node.at, 50))
+        shown = ev.snippet(frame, node.at, 50)
+        if _seeded(func, args.level):
+            return Hole(shown, args.span, args.origins)
+        return source(ev, row, args.span, args.level, shown)
     last = name.rpartition(".")[2]
     made = prompts.made(ev, name, args.values, args.keywords, args.span) or _client(ev, name, args)
     if made is not None:
@@ -289,6 +292,15 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     if name in ev.knowledge.windows:
         return _library_window(ev, name, args)
     return unknown(ev, name, args)
+
+
+def _seeded(func: External, level: int) -> bool:
+    """Whether a draw comes from a generator that is made anew, with the same seed, ahead of it: always the same."""
+    made = func.this
+    if not isinstance(made, External) or made.name != "random.Random" or made.level != level:
+        return False
+    seeds = (*made.arguments, *made.keywords.values())
+    return bool(seeds) and not any(seed.origins() for seed in seeds)
 
 
 def reply(ev: Evaluator, node: Call, frame: Frame) -> Sent:
@@ -1102,10 +1114,18 @@ def _getattr(ev: Evaluator, args: _Args) -> Value | None:
     return value
 
 
+def _count(ev: Evaluator, args: _Args) -> Value:
+    return External("itertools.count", args.span, True, tuple(args.values), args.keywords, level=args.level)
+
+
 def _next(ev: Evaluator, args: _Args) -> Value | None:
     value = args.get(0)
     if value is None:
         return None
+    if isinstance(value, External) and value.name == "itertools.count":
+        shown = ev.snippet(args.frame, args.node.at)
+        origin = Origin("counter", shown, args.span, args.level, frozenset({Axis.TURN, Axis.CALL}))
+        return Hole(shown, args.span, (origin,) if value.level != args.level else ())
     from promptlint.link.loops import any_element
 
     sequence = containers.as_seq(ev, value, args.span)
@@ -1283,6 +1303,7 @@ _FUNCTIONS: dict[str, _Function] = {
         )
     },
     "functools.partial": _partial,
+    "itertools.count": _count,
     "itertools.chain": _chain,
     "builtins.dict.fromkeys": _fromkeys,
     "collections.deque": _deque,

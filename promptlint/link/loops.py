@@ -293,6 +293,8 @@ def _tests(ev: Evaluator, tests: tuple[Expr, ...], frame: Frame) -> list[Value] 
 def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
     """What one element of the source became, with how often the source holds it."""
     if isinstance(item, One):
+        if isinstance(made, One) and item.inserted is not None:
+            made = replace(made, inserted=item.inserted)
         return replace(made, optional=made.optional or item.optional or filtered)
     if isinstance(item, History):
         return replace(item, held=made.value, optional=item.optional or filtered, rendered=made.span)

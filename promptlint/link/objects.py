@@ -581,7 +581,7 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
         own = program.method(base.cls, name)
         methods = [own] if own is not None else []
     if methods:
-        return join(_method(ev, base, m, span) for m in methods)
+        return join(_method(ev, base, m, span, frame) for m in methods)
     if base.init is None and not base.exact and _is_given(ev, base.cls, name, span):
         origin = Origin("input", f"the parameter {name}", base.span, CALL, frozenset({Axis.CALL}))
         return Hole(name, span, (origin,), root=True)
@@ -610,20 +610,14 @@ def _is_given(ev: Evaluator, cls: Class, name: str, span: Span) -> bool:
     return default is None and declared_value(ev, annotation, owner.module, span) is None
 
 
-def _method(ev: Evaluator, base: Instance, method: Function, span: Span) -> Value:
+def _method(ev: Evaluator, base: Instance, method: Function, span: Span, frame: Frame) -> Value:
     names = method.decorator_names
     if names & {"property", "cached_property", "computed_field"}:
-        level = (
-            SESSION
-            if "cached_property" in names and base.level >= SESSION
-            else CALL
-            if base.level >= SESSION
-            else base.level
-        )
-        frame = ev.new_frame(method, level, this=base, depth=len(ev.running))
+        level = min(base.level, SESSION) if "cached_property" in names else frame.level
+        target = ev.new_frame(method, level, this=base, depth=len(ev.running))
         if ev.running.count(method) >= 2:
             return Hole(method.name, span)
-        result = ev.result(frame, method, span)
+        result = ev.result(target, method, span)
         step = Step(span, f"read from the property {method.name}")
         return result.along(step)
     if "staticmethod" in names:
@@ -1064,7 +1058,7 @@ def after_calls(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> Val
         return Lazy(lambda: _after_calls(ev, base, name, node, frame) or attribute(ev, base, name, span, frame))
 
     filled = replace(base, overrides={**base.overrides, **{name: held(name) for name in sorted(fields)}})
-    return _method(ev, filled, method, ev.span(frame, node))
+    return _method(ev, filled, method, ev.span(frame, node), frame)
 
 
 def _made_by(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> list[tuple[Routine, Call]] | None:

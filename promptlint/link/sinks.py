@@ -75,6 +75,10 @@ class _Key:
         return isinstance(other, _Key) and other.rows is self.rows
 
 
+_CONTENTS = frozenset(["messages", "input", "contents"])
+"""What a call may be given by name that is the prompt of a request."""
+
+
 def row_for_name(knowledge: Knowledge, name: str) -> SinkRow | None:
     """The row of a qualified call."""
     return _names(_Key(knowledge)).get(name)
@@ -179,7 +183,7 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     knowledge = ev.knowledge
     last = chain(call.func)[:1]
     keywords = {k for k, _ in call.keywords}
-    if "messages" in keywords and (not last or last[0] not in knowledge.sink_suffixes):
+    if keywords & _CONTENTS and (not last or last[0] not in knowledge.sink_suffixes):
         partial = _partial(ev, function, call)
         if partial is not None:
             return partial

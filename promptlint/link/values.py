@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -634,18 +634,30 @@ def _same(a: Piece | Item, b: Piece | Item) -> bool:
     return False
 
 
+def _only_base(run: Sequence[Piece | Item]) -> int | None:
+    """Where the old elements stand in a run that holds them once."""
+    found = [n for n, part in enumerate(run) if isinstance(part, Base)]
+    return found[0] if len(found) == 1 else None
+
+
 def _splice(a: tuple[P, ...], b: tuple[P, ...]) -> tuple[P, ...]:
     """Both runs in one: what they share stays certain, what differs becomes optional."""
+    old, same = _only_base(a), _only_base(b)
+    if old is not None and same is not None and (len(a) > 1 or len(b) > 1) and _same(a[old], b[same]):
+        # What was put in front of the old elements, and what was added behind them.
+        middle: tuple[P, ...] = (_either(a[old], b[same]),)
+        middle = _splice(a[:old], b[:same]) + middle
+        return middle + _splice(a[old + 1 :], b[same + 1 :])
     head: int = 0
     while head < min(len(a), len(b)) and _same(a[head], b[head]):
         head += 1
     tail: int = 0
     while tail < min(len(a), len(b)) - head and _same(a[-1 - tail], b[-1 - tail]):
         tail += 1
-    middle = tuple(_maybe(x) for part in (a[head : len(a) - tail], b[head : len(b) - tail]) for x in part)
+    between = tuple(_maybe(x) for part in (a[head : len(a) - tail], b[head : len(b) - tail]) for x in part)
     first = tuple(_either(x, y) for x, y in zip(a[:head], b[:head], strict=True))
     last = tuple(_either(x, y) for x, y in zip(a[len(a) - tail :], b[len(b) - tail :], strict=True))
-    return first + middle + last
+    return first + between + last
 
 
 def _maybe(part: P) -> P:

@@ -1,0 +1,22 @@
+"""A client that sends nothing."""
+
+from types import SimpleNamespace
+
+import recorder
+
+
+class _Completions:
+    def create(self, **body):
+        message = SimpleNamespace(role="assistant", content=recorder.record("openai", body))
+        return SimpleNamespace(choices=[SimpleNamespace(message=message)])
+
+
+class _Responses:
+    def create(self, **body):
+        return SimpleNamespace(output_text=recorder.record("responses", body))
+
+
+class OpenAI:
+    def __init__(self, **_):
+        self.chat = SimpleNamespace(completions=_Completions())
+        self.responses = _Responses()
