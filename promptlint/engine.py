@@ -277,8 +277,8 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
     return list(by_key.values())
 
 
-def _rank(finding: Finding) -> tuple[Severity, Confidence]:
-    return finding.severity, finding.confidence
+def _rank(finding: Finding) -> tuple[Severity, Confidence, int]:
+    return finding.severity, finding.confidence, -list(Scope).index(finding.scope)
 
 
 def _syntax_errors(

@@ -613,7 +613,7 @@ def _is_given(ev: Evaluator, cls: Class, name: str, span: Span) -> bool:
 def _method(ev: Evaluator, base: Instance, method: Function, span: Span, frame: Frame) -> Value:
     names = method.decorator_names
     if names & {"property", "cached_property", "computed_field"}:
-        level = min(base.level, SESSION) if "cached_property" in names else frame.level
+        level = min(base.level, SESSION) if "cached_property" in names else _read_level(ev, frame, span)
         target = ev.new_frame(method, level, this=base, depth=len(ev.running))
         if ev.running.count(method) >= 2:
             return Hole(method.name, span)
@@ -623,6 +623,13 @@ def _method(ev: Evaluator, base: Instance, method: Function, span: Span, frame: 
     if "staticmethod" in names:
         return Routine(method, None, None)
     return Routine(method, None, base)
+
+
+def _read_level(ev: Evaluator, frame: Frame, span: Span) -> int:
+    """How often the code at ``span`` of an activation runs; without a place, it reads what a loop carries."""
+    loops = ev.summary(frame.function).loops if frame.path_loops else {}
+    around = [n for n, s in loops.items() if span.line <= 0 or s.at.lineno <= span.line <= s.at.end_lineno]
+    return frame.level_at(around)
 
 
 def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:

@@ -175,7 +175,7 @@ def sensible(plan: Plan) -> Plan:
                 slot = replace(slot, source="question")
         if slot.place == "first" and not kept:
             slot = replace(slot, place="user")
-        if plan.mutator in ("decorate",) and slot.place == "first":
+        if slot.place == "first" and (plan.mutator in ("decorate", "edit") or plan.keep == "pairs"):
             slot = replace(slot, place="system")
         slots.append(slot)
     if any(s.source in TURN_ONLY for s in slots):
