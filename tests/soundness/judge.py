@@ -65,10 +65,8 @@ def _false_alarms(
             if min(sum(len(b.text) for b in r.blocks) for r in runs[0].requests) > ENOUGH:
                 yield f"{told}, but there is more text"
         elif finding.rule == "breakpoint-on-volatile":
-            tags = named(finding, lines)
-            if tags and not any(
-                _varies(tag, scope, runs) for tag in tags for scope in (Scope.TURN, Scope.CONVERSATION)
-            ):
+            pairs = (pair for scope in (Scope.TURN, Scope.CONVERSATION) for pair in _pairs(scope, runs))
+            if all(divergence(one, other) is None for one, other in pairs):
                 yield f"{told}, but it never differs"
         elif len(runs[0].requests) < 2:
             yield f"{told}, but there is one request"
