@@ -51,18 +51,18 @@ def one_value(plan: Plan) -> Plan:
     return replace(plan, slots=plan.slots[:1])
 
 
-SPELLINGS = {
-    "how the text is put together": {"text": CHOICES["text"]},
-    "in place, in a function, in another module": {"builder": CHOICES["builder"]},
-    "how the request is sent": {"send": CHOICES["send"]},
-    "how a turn is kept": {"keep": ("append", "grow", "extend", "again")},
-    "how the turns are copied": {"sent": CHOICES["sent"]},
+SPELLINGS: dict[str, tuple[str, tuple[object, ...]]] = {
+    "how the text is put together": ("text", CHOICES["text"]),
+    "in place, in a function, in another module": ("builder", CHOICES["builder"]),
+    "how the request is sent": ("send", CHOICES["send"]),
+    "how a turn is kept": ("keep", ("append", "grow", "extend", "again")),
+    "how the turns are copied": ("sent", CHOICES["sent"]),
 }
 
 
 @pytest.mark.parametrize("what", SPELLINGS)
 def test_spelling(what: str, tmp_path: Path) -> None:
-    ((field, ways),) = SPELLINGS[what].items()
+    field, ways = SPELLINGS[what]
 
     @EXAMPLES
     @given(plans().map(one_value), st.sampled_from(ways))
