@@ -547,9 +547,10 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     span = ev.span(frame, node)
     lower, upper = _bound(ev, node.lower, frame), _bound(ev, node.upper, frame)
     if isinstance(base, Text):
+        certain = (node.lower is None or lower is not None) and (node.upper is None or upper is not None)
+        if base.literal is not None and certain and node.step is None:
+            return text(base.literal[lower:upper], span)
         if node.lower is None and upper is not None and upper >= 0:
-            if base.literal is not None:
-                return text(base.literal[:upper], span)
             return strings.truncated(base, upper)
         return base
     if lower == -1 and node.upper is None and node.step is None and not isinstance(base, Seq):

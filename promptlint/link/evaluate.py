@@ -1010,7 +1010,7 @@ def _cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) -> b
         )
         method = (
             isinstance(func, Attr)
-            and func.name in ("get", "lower", "upper", "strip", "split", "partition", "startswith")
+            and func.name in ("get", "lower", "upper", "strip", "split", "partition", "startswith", "endswith")
             and _cheap(func.base, depth + 1, bound)
         )
         return (plain or method) and all(_cheap(a, depth + 1, bound) for a in node.args)

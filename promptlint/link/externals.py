@@ -545,6 +545,10 @@ def _text_method(ev: Evaluator, this: Text, name: str, args: _Args) -> Value:
         return strings.mapped(this, changes.get(name, lambda s: s)) if not args.values else this
     if name in ("encode", "decode"):
         return this
+    if name in ("startswith", "endswith") and this.literal is not None:
+        ends = _literals(args.get(0))
+        if ends is not None:
+            return Const(getattr(this.literal, name)(ends), args.span)
     if name in ("startswith", "endswith", "isdigit", "find", "count", "index"):
         return args.hole(union(this.origins(), args.origins))
     if name in ("split", "splitlines", "rsplit", "partition"):
@@ -564,6 +568,13 @@ def _text_method(ev: Evaluator, this: Text, name: str, args: _Args) -> Value:
             args.span,
         )
     return args.hole(union(this.origins(), args.origins))
+
+
+def _literals(value: Value | None) -> tuple[str, ...] | None:
+    """A known text, or a tuple of known texts, as ``str.startswith`` takes them."""
+    parts = [i.value for i in value.items] if isinstance(value, Seq) and value.known else [value]
+    known = [part.literal if isinstance(part, Text) else None for part in parts]
+    return tuple(k for k in known if k is not None) if all(k is not None for k in known) else None
 
 
 def _list_method(ev: Evaluator, this: Seq, name: str, args: _Args) -> Value:
