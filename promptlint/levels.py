@@ -277,6 +277,20 @@ def repaid(request: Request, mutator: Mutator) -> tuple[Severity, str]:
     return Severity.INFO, "the next turn reads it again"
 
 
+def overlooked(request: Request) -> Breakpoint | None:
+    """The breakpoint at the end that does not look back as far as the end of the turn before; ``None`` if it does.
+
+    Between the two lie the blocks that the newest turn adds and a reply of one block at least; the breakpoint's own
+    block counts as the first. One on what was kept, or among the new blocks, keeps an entry within reach.
+    """
+    reach, last = request.facts.lookback, _last_history(request)
+    if reach is None or request.facts.trigger != "explicit" or last < 0 or request.added + 2 <= reach:
+        return None
+    behind = [m for m in request.breakpoints if m.problem is None and _position(request, m) > last]
+    kept = any(m.problem is None and _kept(request.segments[_position(request, m)]) for m in request.breakpoints)
+    return behind[0] if len(behind) == 1 and behind[0].count.high <= 1 and not kept else None
+
+
 def tool_breaks(request: Request) -> Iterator[tuple[Break, Literal["order", "set", "definition"]]]:
     """The breaks in the tools: whether the order of tools, the set of them or the text of one differs."""
     for broken in request.breaks:

@@ -267,6 +267,8 @@ class Request:
     """Where the code starts many such requests before the first is answered."""
     usage: Usage | None = None
     """What the code makes of the token counts in the reply; only known where it asks for a cache."""
+    added: int = 1
+    """Blocks that the newest turn surely adds behind what was kept, as ``Facts.lookback`` counts them."""
 
     def of(self, *regions: Region) -> Iterator[tuple[int, Segment]]:
         """The segments of these regions with their indices, in wire order."""

@@ -190,6 +190,7 @@ class _Builder(Layout):
             pace.of(self.chain) if self.breakpoints else None,
             parallel=self._parallel(facts, reuse),
             usage=self._usage(),
+            added=self.added,
         )
 
     def _parallel(self, facts: providers.Facts, reuse: Reuse) -> Span | None:

@@ -100,6 +100,7 @@ class Causes:
         self.replayed: list[Item] = []
         self.loaded: Span | None = None
         self.called: Span | None = None
+        self.added = 1
         self.built: Span | None = None
         self.marker_seen = False
         self.groups = 0

@@ -58,8 +58,10 @@ from promptlint.link.markers import for_each, is_marked, markers_in, own_markers
 from promptlint.link.messages import (
     by_role_of_source,
     content_origins,
+    is_bare_marker,
     is_history_name,
     message_of,
+    positions,
     reads_role,
     retells,
     role_of,
@@ -201,7 +203,7 @@ class Layout(Arguments):
     ) -> None:
         repeats = not isinstance(item, One)
         if isinstance(value, Map):
-            if value.entries.keys() & {"cachePoint", "cache_point"} and not value.entries.keys() & {"text", "content"}:
+            if is_bare_marker(value):
                 self._mark(value, item, len(self.segments) - 1, optional)
                 return
             before = len(self.segments)
@@ -374,6 +376,8 @@ class Layout(Arguments):
             cut = any(
                 e.kind in ("window", "rewrite") for e in (*sequence.edits, *(e for i in items for e in _edits_of(i)))
             )
+            if rounds:
+                self.added = positions(items[rounds[-1][0] + 1 :])
             decorated = any(e.kind == "decorate" for e in sequence.edits)
             forms = list(two_forms(self.ev, items)) if rounds and not decorated else []
             for number, item in enumerate(items):

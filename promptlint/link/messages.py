@@ -16,6 +16,7 @@ from promptlint.link.values import (
     Item,
     Many,
     Map,
+    One,
     Origins,
     Rest,
     Sent,
@@ -158,3 +159,33 @@ def by_role_of_source(items: Sequence[Item]) -> list[Item]:
     ]
     answers = [i.of for i in made if role_of(i.value) in ("assistant", "model", "ai")]
     return [i for i in made if any(i.of is of for of in answers)]
+
+
+def positions(items: Sequence[Item]) -> int:
+    """How many blocks these messages surely add, as a look-back for an earlier cache entry counts them.
+
+    Calls of tools that follow each other count as one, and so do results.
+    """
+    kinds = [kind for item in items if isinstance(item, One) and not item.optional for kind in _blocks(item.value)]
+    runs = ("tool_use", "tool_result", "tool")
+    return sum(1 for n, kind in enumerate(kinds) if kind not in runs or n == 0 or kinds[n - 1] != kind)
+
+
+def _blocks(message: Value) -> Iterator[str]:
+    """The types of the blocks that a message surely has; text counts as one block."""
+    entry = message.entries.get("content") if isinstance(message, Map) else None
+    if not isinstance(message, Map) or entry is None or entry.optional:
+        return
+    if not isinstance(entry.value, Seq):
+        yield role_of(message) or "text"
+        return
+    for item in entry.value.items:
+        sure = isinstance(item, One) and not item.optional
+        if sure and isinstance(item.value, Map) and not is_bare_marker(item.value):
+            kind = item.value.entries.get("type")
+            yield (literal(kind.value) if kind is not None else None) or "text"
+
+
+def is_bare_marker(block: Map) -> bool:
+    """Whether a block is nothing but a cache marker."""
+    return bool(block.entries.keys() & {"cachePoint", "cache_point"}) and not block.entries.keys() & {"text", "content"}

@@ -149,7 +149,8 @@ def _told(ev: Evaluator, message: Value, span: Span) -> _Told | None:
     if role is None or content is None:
         return None
     who, pieces = possible_texts(role.value) or frozenset(), _text_of(ev, content.value, content.span)
-    if not who & {"user", "tool"} or any(p.optional or p.repeats or p.base is not None for p in pieces):
+    unsure = any(p.optional or p.repeats or p.base is not None or "bound" in p.features for p in pieces)
+    if unsure or not who & {"user", "tool"}:
         return None
     return _Told(who, pieces, role.span)
 
@@ -172,12 +173,11 @@ def _difference(sent: Sequence[Piece], stored: Sequence[Piece]) -> tuple[str, Sp
     holes = [p for p in stored if p.text is None]
     if not holes:
         return None
-    same = [next((s for s in sent if s.text is None and _is_same(s, p)), None) for p in holes]
-    if any(s is None for s in same):
+    if not all(any(_is_same(p, hole) for p in sent) for hole in holes):
         return None
     known = {(p.text or "").strip() for p in stored if p.text is not None}
-    more = [p for p in sent if not any(p is s for s in same)]
-    more = [p for p in more if (p.text is None or (p.text.strip() and p.text.strip() not in known))]
+    more = [p for p in sent if p.text is not None or not any(_is_same(p, hole) for hole in holes)]
+    more = [p for p in more if p.text is None or (p.text.strip() and p.text.strip() not in known)]
     if not more:
         return None
     first = next((p for p in more if p.text is None), more[0])
@@ -197,4 +197,4 @@ def _says(piece: Piece) -> frozenset[tuple[str, Span]]:
 
 def _is_same(sent: Piece, stored: Piece) -> bool:
     """Whether two runs of text are one value."""
-    return sent.name == stored.name and _says(sent) == _says(stored)
+    return sent.text is None and sent.name == stored.name and _says(sent) == _says(stored)

@@ -412,3 +412,26 @@ def test_prefix_that_may_reach_the_minimum() -> None:
     assert everything(request(hole(high=inf), question(), facts=EXPLICIT, reuse=ENTRY, breakpoints=(mark(0),))) == {}
     both = (text(300), text(2_000, message=1), question())
     assert everything(request(*both, facts=EXPLICIT, reuse=ENTRY, breakpoints=(mark(0), mark(1)))) == {}
+
+
+@pytest.mark.parametrize(
+    ("added", "breakpoints", "expected"),
+    [
+        (19, (mark(2),), 1),
+        (18, (mark(2),), 0),
+        (40, (mark(2, automatic=True),), 1),
+        (40, (mark(1), mark(2)), 0),
+        (40, (mark(0),), 0),
+        (40, (mark(2), mark(3)), 0),
+        (40, (mark(2, problem="empty"),), 0),
+        (40, (), 0),
+    ],
+)
+def test_lookback(added: int, breakpoints: tuple[Breakpoint, ...], expected: int) -> None:
+    facts = replace(EXPLICIT, lookback=20)
+    last = text(50, Region.LAST_MESSAGE, message=9)
+    subject = request(text(2_000), history(), question(), last, facts=facts, breakpoints=breakpoints)
+    found = check("lookback-overflow", replace(subject, added=added))
+    assert len(found) == expected
+    assert check("lookback-overflow", replace(subject, added=added, reuse=ENTRY)) == []
+    assert check("lookback-overflow", replace(subject, added=added, facts=EXPLICIT)) == []
