@@ -83,6 +83,8 @@ class Finding:
     related: tuple[tuple[Span, str], ...] = ()
     tokens_lost: Interval | None = None
     also: tuple[Site, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """What the confidence lacks, in words: the approximations that were taken on the way."""
     rule: str = ""
     code: str = ""
     kind: str = ""

@@ -30,6 +30,18 @@ _PER_PROCESS = frozenset({Axis.PROCESS, Axis.HASH_SEED, Axis.MACHINE, Axis.DEPLO
 _SERIOUS = frozenset({"opaque", "opaque-call", "unknown-call", "name-match", "assumed-entry", "bound"})
 """Approximations of which two leave little certainty; any other lowers it by one step in all."""
 
+_DOUBTS = {
+    "opaque-call": "a value goes through code that is not known",
+    "bound": "not all of the code on the way was followed",
+    "name-match": "a method was found by its name",
+    "fallback": "the value is used only where none was stored",
+    "assumed-entry": "nothing shows that this code is called again",
+    "library-entry": "who calls it again is outside the project",
+    "history-by-name": "that turns are kept is read off a name",
+    "history-by-shape": "that turns are kept is read off the messages",
+}
+"""What features say, for a finding that is less than certain; others are no approximations in themselves."""
+
 _RENDERED = frozenset({"time", "random", "counter", "environment", "unordered", "json", "signed"})
 """Causes that spoil a history when it is rendered anew for each request; what users and tools say belongs in it."""
 
@@ -129,6 +141,11 @@ def certainty(request: Request, features: frozenset[str] = frozenset()) -> Confi
     if len(taken & _SERIOUS) > 1 or request.confidence is Confidence.LOW:
         return Confidence.LOW
     return Confidence.MEDIUM if taken or request.confidence < Confidence.HIGH else Confidence.HIGH
+
+
+def doubts(request: Request, features: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """The approximations behind ``certainty`` in words."""
+    return tuple(words for feature, words in _DOUBTS.items() if feature in features | request.reuse.features)
 
 
 def under_guard(guard: str | None, severity: Severity, confidence: Confidence) -> tuple[Severity, Confidence]:
@@ -342,6 +359,7 @@ def report(request: Request, broken: Break, advice: str, subject: str = "", loss
         flow=cause.flow,
         related=evidence(request),
         tokens_lost=broken.lost,
+        doubts=doubts(request, cause.features),
         kind=kind,
     )
 
@@ -366,6 +384,7 @@ def report_mutator(
         flow=mutator.flow,
         related=evidence(request),
         tokens_lost=UNKNOWN,
+        doubts=doubts(request, mutator.features),
     )
 
 

@@ -150,6 +150,7 @@ class _Builder(Layout):
                         unsure = optional or may_be_missing(value) or any(self._choices((name,)))
                         self.parts.parameters[name] = Parameter(name, span, literal(value), optional=unsure)
         reuse = self._reuse(messages)
+        reuse = replace(reuse, features=reuse.features | self.chain.features)
         # What a change of a parameter costs matters where turns are kept.
         watched = reuse.turns and facts.caches
         depends = self.parts.depends

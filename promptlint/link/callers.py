@@ -24,7 +24,7 @@ from promptlint.expression import (
     Star,
 )
 from promptlint.index import Function
-from promptlint.link.values import Hole, Instance, Routine, Type, options
+from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, options
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -102,7 +102,7 @@ def _match(ev: Evaluator, function: Function, caller: Function, call: Call) -> C
         from promptlint.link.objects import by_name
 
         if function in by_name(ev, call, frame):
-            return Caller(caller, call, Routine(function, None, ev.generic(function).this), frozenset({"name-match"}))
+            return Caller(caller, call, Routine(function, None, ev.generic(function).this), frozenset({NAME_MATCH}))
     return None
 
 

@@ -12,7 +12,7 @@ from promptlint.expression import At, Attr, Call, Import, LoopState
 from promptlint.index import Function
 from promptlint.knowledge import EntryRow
 from promptlint.link import callers
-from promptlint.link.values import CALL, Instance, Routine, Type, options
+from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, options
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
         target = ev.activation(routine, call, frame)
         if target is None:
             return None
-        steps.append(Step(ev.span(frame, call), f"{frame.function.name}() calls {routine.function.name}()"))
+        guess = ", found by its name" if NAME_MATCH in caller.features else ""
+        steps.append(Step(ev.span(frame, call), f"{frame.function.name}() calls {routine.function.name}(){guess}"))
         frame = target
     entry = next(
         ((e, f.module.span(At.start(f.node))) for f in (fr.function for fr in frames) if (e := entry_of(ev, f))), None

@@ -52,6 +52,7 @@ from promptlint.link.program import BUILTINS, Program, is_abstract
 from promptlint.link.values import (
     CALL,
     IMPORT,
+    NAME_MATCH,
     NONE_SPAN,
     SESSION,
     Const,
@@ -797,9 +798,20 @@ class Evaluator:
         if isinstance(func, Hole):
             found = objects.by_name(self, node, frame)
             if found:
-                return join(self.invoke(Routine(f, None, self._receiver_of(f)), node, frame) for f in found)
+                made = join(self.invoke(Routine(f, None, self._receiver_of(f)), node, frame) for f in found)
+                return self._by_name(made, found, self.span(frame, node))
             return externals.opaque(self, func, node, frame)
         return Hole(self.snippet(frame, node.at), self.span(frame, node), self._argument_origins(node, frame))
+
+    def _by_name(self, made: Value, found: Sequence[Function], span: Span) -> Value:
+        """A text that functions made which only their name, arguments and place in the project speak for."""
+        step = Step(span, f"taken to be {found[0].qualname}(), by its name")
+        if isinstance(made, Hole):
+            return replace(made, deps=externals.doubtful(made.deps, NAME_MATCH, step)) if made.deps else made
+        if isinstance(made, Text) and made.origins():
+            pieces = (p.with_deps(externals.doubtful(p.deps, NAME_MATCH, step)) if p.deps else p for p in made.pieces)
+            return Text(tuple(pieces))
+        return made
 
     def _receiver_of(self, function: Function) -> Value | None:
         return self.generic(function).this
@@ -818,9 +830,8 @@ class Evaluator:
             return self.invoke(wrapper, node, frame)
         target = self.activation(routine, node, frame)
         if target is None:
-            return Hole(
-                self.snippet(frame, node.at), span, self._argument_origins(node, frame), features=frozenset({"bound"})
-            )
+            deps = externals.doubtful(self._argument_origins(node, frame), "bound")
+            return Hole(self.snippet(frame, node.at), span, deps, features=frozenset({"bound"}))
         made, cut = self._share(lambda: self.result(target, function, span))
         if cut and not isinstance(made, (Seq, Map, Instance)):
             made = externals.unfollowed(self, made, node, frame)

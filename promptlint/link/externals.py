@@ -412,14 +412,25 @@ def unfollowed(ev: Evaluator, found: Value, node: Call, frame: Frame) -> Value:
     """A call that is too much work to follow: it depends on what is known of it, and on everything that it is given."""
     args = _Args(ev, node, frame)
     made = unknown(ev, "", args)
-    return replace(made, deps=union(found.origins(), made.origins())) if isinstance(made, Hole) else made
+    known = doubtful(found.origins(), "bound")
+    return replace(made, deps=union(known, made.origins())) if isinstance(made, Hole) else made
+
+
+def doubtful(origins: Origins, feature: str, step: Step | None = None) -> Origins:
+    """The origins with an approximation that was taken on their way, and the step at which it first was."""
+    return tuple(
+        o
+        if feature in o.features
+        else replace(o if step is None else o.via(step), features=o.features | {feature})
+        for o in origins
+    )
 
 
 def unknown(ev: Evaluator, name: str, args: _Args) -> Value:
-    deps = tuple(
-        replace(o, features=o.features | {"opaque-call"}) if "opaque-call" not in o.features else o
-        for o in args.origins
-    )
+    deps = args.origins
+    if any("opaque-call" not in o.features for o in deps):
+        called = ev.snippet(args.frame, args.node.func.at, 40)
+        deps = doubtful(deps, "opaque-call", Step(args.span, f"handed to {called}(), whose code is not known"))
     wraps = any(
         isinstance(o, External) and o.instance and ev.clients_of_type(o.name) for v in args.values for o in options(v)
     )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 IMPORT, SESSION, CALL = -2, -1, 0
 """Evaluation levels: once per process, per object, per call of the entry; n > 0 counts enclosing send loops."""
 
+NAME_MATCH = "name-match"
+"""Feature of what rests on a method that was found by its name."""
 MAX_STEPS = 24
 MAX_ORIGINS = 24
 MAX_PARTS = 400

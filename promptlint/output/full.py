@@ -65,7 +65,7 @@ def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
     if words.concerns_request(finding):
         yield "scope", words.scope(finding)
     if finding.confidence is not Confidence.HIGH:
-        yield "confidence", str(finding.confidence)
+        yield "confidence", f"{finding.confidence}{': ' if finding.doubts else ''}{'; '.join(finding.doubts)}"
     if words.concerns_request(finding):
         yield "sent at", words.at(finding.site)
     if finding.also:
