@@ -31,7 +31,7 @@ _SERIOUS = frozenset({"opaque", "opaque-call", "unknown-call", "name-match", "as
 """Approximations of which two leave little certainty; any other lowers it by one step in all."""
 
 _DOUBTS = {
-    "opaque-call": "a value goes through code that is not known",
+    "opaque-call": "a value goes through code that is not looked into",
     "bound": "not all of the code on the way was followed",
     "name-match": "a method was found by its name",
     "fallback": "the value is used only where none was stored",

@@ -37,7 +37,8 @@ while True:
 No automatic fix: models can weigh the same rules differently at the start and at the end.
 
 ## Limits
-Short reminders at the end are deliberate and cheap: constant text below the provider's minimum is not reported.
+Short reminders at the end are deliberate and cheap: constant text below the provider's minimum is not reported, and a
+short one behind a picture is information only.
 """
 
 from collections.abc import Iterator
@@ -65,6 +66,8 @@ from promptlint.api import (
     unmarked,
 )
 
+SHORT = 1_024  # tokens
+
 
 @rule("PL110", kind="other", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
@@ -77,7 +80,9 @@ def check(request: Request) -> Iterator[Finding]:
     enough = reaches_minimum(lost, request.facts)
     if enough == "no":
         return
-    weak = enough == "maybe" or (not turns and (assumed(request) or unmarked(request)))
+    # Models want a picture ahead of what is asked about it, and beside it a short question costs little.
+    media = not turns and request.segments[ahead[0]].kind is Kind.MEDIA and lost.low < SHORT
+    weak = enough == "maybe" or media or (not turns and (assumed(request) or unmarked(request)))
     first = max(behind, key=lambda s: s.tokens.low)
     place = "the history" if turns else "text that differs on every call"
     yield Finding(

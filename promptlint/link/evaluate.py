@@ -805,7 +805,7 @@ class Evaluator:
 
     def _by_name(self, made: Value, found: Sequence[Function], span: Span) -> Value:
         """A text that functions made which only their name, arguments and place in the project speak for."""
-        step = Step(span, f"taken to be {found[0].qualname}(), by its name")
+        step = Step(span, f"returned by {found[0].qualname}(), found by its name")
         if isinstance(made, Hole):
             return replace(made, deps=externals.doubtful(made.deps, NAME_MATCH, step)) if made.deps else made
         if isinstance(made, Text) and made.origins():

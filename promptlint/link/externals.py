@@ -418,19 +418,22 @@ def unfollowed(ev: Evaluator, found: Value, node: Call, frame: Frame) -> Value:
 
 def doubtful(origins: Origins, feature: str, step: Step | None = None) -> Origins:
     """The origins with an approximation that was taken on their way, and the step at which it first was."""
-    return tuple(
-        o
-        if feature in o.features
-        else replace(o if step is None else o.via(step), features=o.features | {feature})
-        for o in origins
-    )
+    return tuple(o if feature in o.features else _doubtful(o, feature, step) for o in origins)
+
+
+def _doubtful(origin: Origin, feature: str, step: Step | None) -> Origin:
+    if step is not None and origin.steps and origin.steps[-1].span == step.span:
+        origin = replace(origin, steps=(*origin.steps[:-1], step))
+    elif step is not None:
+        origin = origin.via(step)
+    return replace(origin, features=origin.features | {feature})
 
 
 def unknown(ev: Evaluator, name: str, args: _Args) -> Value:
     deps = args.origins
     if any("opaque-call" not in o.features for o in deps):
-        called = ev.snippet(args.frame, args.node.func.at, 40)
-        deps = doubtful(deps, "opaque-call", Step(args.span, f"handed to {called}(), whose code is not known"))
+        called = name or getattr(args.node.func, "name", "") or "a function"
+        deps = doubtful(deps, "opaque-call", Step(args.span, f"handed to {called}(), which is not looked into"))
     wraps = any(
         isinstance(o, External) and o.instance and ev.clients_of_type(o.name) for v in args.values for o in options(v)
     )

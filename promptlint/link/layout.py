@@ -73,6 +73,13 @@ from promptlint.link.replay import gives_calls, made_anew, two_forms
 
 MAX_TEXT = 200_000
 MANY_SEGMENTS = 80
+MEDIA = frozenset(
+    (
+        *("image", "image_url", "input_image", "document", "file", "input_file"),
+        *("audio", "input_audio", "video", "video_url"),
+    )
+)
+"""Types of blocks that hold something else than text."""
 NEAR = 15
 """Lines within which a hole and the text around it are one place to a reader."""
 
@@ -259,7 +266,7 @@ class Layout(Arguments):
 
     def _media(self, value: Map, item: Item, region: Region, role: str | None, optional: bool) -> None:
         kind = literal(value.entries["type"].value) if "type" in value.entries else None
-        media = kind in ("image", "image_url", "document", "input_image", "file", "audio")
+        media = kind in MEDIA
         origins = value.origins()
         self.segments.append(
             Segment(

@@ -8,11 +8,12 @@ from math import inf
 import pytest
 
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity
-from promptlint.request import Axis, Breakpoint, Cause, Moment, Mutator, Request, Reuse, Segment
+from promptlint.request import Axis, Breakpoint, Cause, Kind, Moment, Mutator, Request, Reuse, Segment
 from promptlint.span import Span
 from promptlint.tokens import Interval
 from tests.rules.build import (
     ASSUMED,
+    AUTOMATIC,
     BATCH,
     ENTRY,
     EXPLICIT,
@@ -172,6 +173,15 @@ def test_rules_behind_the_document() -> None:
     finding = one(everything(request(*segments, reuse=BATCH)), "misordered-segments")
     assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.MEDIUM)
     assert everything(request(*segments, reuse=ONCE)) == {}
+
+
+def test_short_instructions_behind_a_picture() -> None:
+    picture = replace(question(cause("state")), kind=Kind.MEDIA)
+    local = replace(AUTOMATIC, minimum=16)
+    short = request(picture, text(300, Region.LAST_MESSAGE), facts=local, reuse=BATCH)
+    assert one(everything(short), "misordered-segments").severity is Severity.INFO
+    long = request(picture, text(2_000, Region.LAST_MESSAGE), facts=local, reuse=BATCH)
+    assert one(everything(long), "misordered-segments").severity is Severity.WARNING
 
 
 # --- PL3xx -----------------------------------------------------------------------------------------------------------
