@@ -132,10 +132,8 @@ class Arguments(Causes):
                 if unknown or isinstance(option, Instance) or (isinstance(option, Map) and option.type is not None):
                     # A model object of a class that is not known, which may set breakpoints by itself.
                     self.parts.open.append("the model object")
-        if part == "cache":
-            self.breakpoints.append(Breakpoint(span, 0, ttl_of(value), optional=optional, automatic=True, key=name))
         if part.startswith("cache") and part != "cached-content":
-            self._cache(part, value, span, optional)
+            self._cache(part, name, value, span, optional)
             return
         if part == "param":
             self._parameter(name, value, span, optional)
@@ -161,18 +159,20 @@ class Arguments(Causes):
                 optional=LEFT_OUT in leaf.texts,
             )
 
-    def _cache(self, part: str, value: Value, span: Span, optional: bool) -> None:
+    def _cache(self, part: str, name: str, value: Value, span: Span, optional: bool) -> None:
         """Markers that the provider or the library puts, told where by an option."""
         if isinstance(value, Const) and not value.value:
             return
         if part == "cache-points":
             points = [o for i in containers.as_seq(self.ev, value, span).items for o in options(i.value)]
             for point in points:
-                self._cache(_region_of(point), point, span, optional)
+                self._cache(_region_of(point), name, point, span, optional)
             return
         span = _own(value, span)
         regions = {"cache-system": Region.SYSTEM, "cache-tools": Region.TOOLS}
-        marker = Breakpoint(span, 0, ttl_of(value), optional=optional, automatic=part == "cache")
+        automatic = part == "cache"
+        key = name if automatic else ""
+        marker = Breakpoint(span, 0, ttl_of(value), optional=optional, automatic=automatic, key=key)
         self.placed.append((regions.get(part), marker))
 
     def _window(self, part: str, name: str, value: Value, span: Span) -> None:
