@@ -170,9 +170,10 @@ class Arguments(Causes):
             return
         span = _own(value, span)
         regions = {"cache-system": Region.SYSTEM, "cache-tools": Region.TOOLS}
-        automatic = part == "cache"
-        key = name if automatic else ""
-        marker = Breakpoint(span, 0, ttl_of(value), optional=optional, automatic=automatic, key=key)
+        marker = Breakpoint(span, 0, ttl_of(value), optional=optional)
+        if part == "cache":
+            self.breakpoints.append(replace(marker, automatic=True, key=name))
+            return
         self.placed.append((regions.get(part), marker))
 
     def _window(self, part: str, name: str, value: Value, span: Span) -> None:
