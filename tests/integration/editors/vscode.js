@@ -1,0 +1,58 @@
+const { createProtocolConnection, StreamMessageReader, StreamMessageWriter, InitializeRequest, InitializedNotification, DidOpenTextDocumentNotification, DidChangeTextDocumentNotification, DocumentDiagnosticRequest, WorkspaceDiagnosticRequest, DiagnosticRefreshRequest, CodeActionRequest, HoverRequest, InlayHintRequest, InlayHintRefreshRequest, ShutdownRequest, ExitNotification, RegistrationRequest, ConfigurationRequest, WorkDoneProgressCreateRequest, CancellationTokenSource } = require('vscode-languageserver-protocol/node');
+const url = require('url'), cp = require('child_process'), fs = require('fs');
+const p = cp.spawn('promptlint', ['server'], { stdio: ['pipe', 'pipe', 'inherit'] });
+const c = createProtocolConnection(new StreamMessageReader(p.stdout), new StreamMessageWriter(p.stdin));
+let refreshed = 0, waiters = [];
+c.onRequest(DiagnosticRefreshRequest.type, () => { refreshed++; waiters.splice(0).forEach(f => f()); });
+c.onRequest(InlayHintRefreshRequest.type, () => {});
+c.onRequest(RegistrationRequest.type, r => { console.log('registered:', r.registrations.map(x => x.method).join(', ')); });
+c.onRequest(ConfigurationRequest.type, r => r.items.map(() => null));
+c.onRequest(WorkDoneProgressCreateRequest.type, () => {});
+c.listen();
+const uri = n => url.pathToFileURL(n).href, read = n => fs.readFileSync(n, 'utf8');
+const refresh = () => new Promise(f => waiters.push(f));
+const at = (text, r) => text.split('\n')[r.start.line].slice(r.start.character, r.end.character);
+(async () => {
+  const init = await c.sendRequest(InitializeRequest.type, { processId: process.pid, rootUri: null, workspaceFolders: [{ uri: url.pathToFileURL('.').href, name: 'chat' }], capabilities: {
+    general: { positionEncodings: ['utf-16'] }, window: { workDoneProgress: true },
+    textDocument: { diagnostic: { dynamicRegistration: true, relatedDocumentSupport: true }, hover: { contentFormat: ['markdown'] }, codeAction: { codeActionLiteralSupport: { codeActionKind: { valueSet: ['quickfix'] } }, dataSupport: true }, publishDiagnostics: { relatedInformation: true, codeDescriptionSupport: true, dataSupport: true } },
+    workspace: { diagnostics: { refreshSupport: true }, configuration: true, workspaceFolders: true, inlayHint: { refreshSupport: true }, workspaceEdit: { documentChanges: true }, didChangeWatchedFiles: { dynamicRegistration: true } } } });
+  console.log('diagnosticProvider', JSON.stringify(init.capabilities.diagnosticProvider), 'encoding', init.capabilities.positionEncoding);
+  await c.sendNotification(InitializedNotification.type, {});
+  const chat = read('chat.py'), clock = read('clock.py');
+  for (const [n, t] of [['chat.py', chat], ['clock.py', clock]]) await c.sendNotification(DidOpenTextDocumentNotification.type, { textDocument: { uri: uri(n), languageId: 'python', version: 1, text: t } });
+  const pull = (n, id) => c.sendRequest(DocumentDiagnosticRequest.type, { textDocument: { uri: uri(n) }, previousResultId: id });
+  let r = await pull('chat.py');
+  console.log('pull:', r.kind, r.items.map(d => [d.code, d.severity, '[' + at(chat, d.range) + ']', d.codeDescription.href, d.relatedInformation.map(x => x.message)]));
+  console.log('again:', (await pull('chat.py', r.resultId)).kind);
+  const cancel = new CancellationTokenSource();
+  const edit = (n, v, text) => c.sendNotification(DidChangeTextDocumentNotification.type, { textDocument: { uri: uri(n), version: v }, contentChanges: [{ text }] });
+  await edit('clock.py', 2, clock.replace('datetime.now()', "'today'"));
+  const gone = c.sendRequest(DocumentDiagnosticRequest.type, { textDocument: { uri: uri('chat.py') } }, cancel.token).catch(e => 'cancelled: ' + e.code);
+  cancel.cancel();
+  console.log(await gone);
+  await refresh();
+  let s = await pull('chat.py', r.resultId);
+  console.log('after the edit of clock.py:', s.kind, s.items.length);
+  await edit('clock.py', 3, clock);
+  r = await pull('chat.py');
+  console.log('put back:', r.items.map(d => d.code));
+  const w = await c.sendRequest(WorkspaceDiagnosticRequest.type, { previousResultIds: [] });
+  console.log('workspace:', w.items.map(i => [i.uri, i.kind, i.items.length]));
+  const d = r.items[0];
+  const h = await c.sendRequest(HoverRequest.type, { textDocument: { uri: uri('chat.py') }, position: d.range.start });
+  console.log('hover:', h.contents.kind, h.contents.value.split('\n').length, 'lines');
+  const hints = await c.sendRequest(InlayHintRequest.type, { textDocument: { uri: uri('chat.py') }, range: { start: { line: 0, character: 0 }, end: { line: 99, character: 0 } } });
+  console.log('hints:', hints.map(x => x.label));
+  const a = await c.sendRequest(CodeActionRequest.type, { textDocument: { uri: uri('chat.py') }, range: d.range, context: { diagnostics: [d] } });
+  const e = a[0].edit.documentChanges[0];
+  console.log('action:', a[0].title, JSON.stringify(e));
+  const lines = chat.split('\n'), t = e.edits[0];
+  const line = lines[t.range.start.line];
+  lines[t.range.start.line] = line.slice(0, t.range.start.character) + t.newText + line.slice(t.range.start.character);
+  console.log(lines[t.range.start.line]);
+  await edit('chat.py', 2, lines.join('\n'));
+  console.log('after the action:', (await pull('chat.py')).items.length);
+  await c.sendRequest(ShutdownRequest.type); p.on('exit', code => console.log('exit', code));
+  await c.sendNotification(ExitNotification.type);
+})().catch(e => { console.error(e); process.exit(1) });
