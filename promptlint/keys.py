@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from promptlint.finding import Confidence, Severity
 from promptlint.levels import (
+    HOUR,
     assumed,
     certainty,
     keeps_history,
@@ -48,7 +49,7 @@ def keyed(request: Request, name: str) -> Iterator[Keyed]:
     turns = keeps_history(request)
     if not turns and (request.reuse.repeats is None or assumed(request) or enough != "yes"):
         return
-    cause = next((c for c in given.causes if c.kind in CHANGING and per_call(c)), None)
+    cause = next((c for c in given.causes if c.kind in CHANGING and per_call(c) and (c.grain or 0) < HOUR), None)
     if cause is not None:
         yield Keyed("call", Severity.ERROR if turns else Severity.WARNING, sure, given, cause)
         return

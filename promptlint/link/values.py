@@ -710,9 +710,10 @@ def _merged(a: Value, b: Value) -> Value | None:
         if isinstance(a, Seq) and isinstance(b, Seq):
             if a.kind == b.kind == "tuple" and len(a.items) == len(b.items) and a.known and b.known:
                 return replace(a, items=tuple(map(_one_of, a.items, b.items)), order=union(a.order, b.order))
-            return replace(
-                a, items=_splice(a.items, b.items), order=union(a.order, b.order), edits=_edits(a.edits, b.edits)
-            )
+            # Of two ways to make a list, the one that keeps turns comes first: what the other holds precedes none.
+            first, second = (b, a) if _keeps_turns(b) and not _keeps_turns(a) else (a, b)
+            items = _splice(first.items, second.items)
+            return replace(a, items=items, order=union(a.order, b.order), edits=_edits(a.edits, b.edits))
         if isinstance(a, Map) and isinstance(b, Map) and not _two_requests(a, b):
             return _join_maps(a, b)
         if isinstance(a, Const) and isinstance(b, Const):
@@ -726,6 +727,10 @@ def _merged(a: Value, b: Value) -> Value | None:
     if is_empty(b) and not isinstance(a, Const):
         return optional(a)
     return None
+
+
+def _keeps_turns(value: Seq) -> bool:
+    return any(isinstance(i, (History, Base, Rest)) or (isinstance(i, Many) and i.of is not None) for i in value.items)
 
 
 def _cut_along(value: Seq, step: Step) -> Seq:
