@@ -49,11 +49,12 @@ def keyed(request: Request, name: str) -> Iterator[Keyed]:
     turns = keeps_history(request)
     if not turns and (request.reuse.repeats is None or assumed(request) or enough != "yes"):
         return
-    cause = next((c for c in given.causes if c.kind in CHANGING and per_call(c) and (c.grain or 0) < HOUR), None)
+    causes = [c for c in given.causes if (c.grain or 0) < HOUR]
+    cause = next((c for c in causes if c.kind in CHANGING and per_call(c)), None)
     if cause is not None:
         yield Keyed("call", Severity.ERROR if turns else Severity.WARNING, sure, given, cause)
         return
-    cause = next((c for c in given.causes if per_conversation(c)), None)
+    cause = next((c for c in causes if per_conversation(c)), None)
     if cause is not None and enough == "yes":
         yield Keyed("conversation", Severity.INFO, sure, given, cause)
 
