@@ -367,3 +367,10 @@ def children(node: Expr) -> tuple[Expr, ...]:
     if isinstance(node, After):
         return (node.call, node.before)
     return ()
+
+
+def unchanged(node: Expr) -> Expr:
+    """What a name meant before loops and calls that got it: they do not rename what they are handed."""
+    while isinstance(node, (After, Phi, AfterLoop)):
+        node = node.phi.before if isinstance(node, AfterLoop) else node.before
+    return node

@@ -29,6 +29,7 @@ from promptlint.expression import (
     Slice,
     Star,
     Test,
+    unchanged,
 )
 from promptlint.expression import Item as ItemOf
 from promptlint.link import alike, strings, thinking
@@ -585,7 +586,10 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
 
 def _is_content(node: Expr) -> bool:
     """``message["content"]``: the text or the blocks of one message, and no list of messages."""
-    return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value in ("content", "text")
+    node = unchanged(node)
+    if isinstance(node, Attr):
+        return node.name in ("content", "parts")
+    return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value in ("content", "text", "parts")
 
 
 def _is_tail(ev: Evaluator, node: Slice, lower: int | None, frame: Frame) -> bool:
@@ -920,6 +924,8 @@ def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame,
             removed = items.pop(where)
             if isinstance(removed, One) and removed.inserted is not None:
                 return replace(base, items=tuple(items))
+        if _is_content(node.base):
+            return base
         edit = Edit("window", span, ev.snippet(frame, node.at), node.guards)
         return with_edit(base, edit)
     return base

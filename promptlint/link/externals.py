@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Call, Expr, Star
+from promptlint.expression import Attr, Call, Expr, Star, unchanged
 from promptlint.index import Function
 from promptlint.knowledge import SourceRow
-from promptlint.link import containers, jinja, prompts, sinks, stores, strings
+from promptlint.link import containers, jinja, prompts, stores, strings
 from promptlint.link.values import (
     IMPORT,
     Cell,
@@ -471,12 +471,12 @@ def _queried(args: _Args) -> int | None:
     ev, func, query = args.ev, args.node.func, None
     if not isinstance(func, Attr):
         return None
-    cursor = sinks.unchanged(func.base)
+    cursor = unchanged(func.base)
     for call in ev.summary(args.frame.function).calls:
         if call is args.node:
             break
         if isinstance(call.func, Attr) and call.func.name == "execute":
-            query = call if containers.is_same(sinks.unchanged(call.func.base), cursor) else query
+            query = call if containers.is_same(unchanged(call.func.base), cursor) else query
     return _window(_Args(ev, query, args.frame)) if query is not None else None
 
 

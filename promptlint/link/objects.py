@@ -23,10 +23,11 @@ from promptlint.expression import (
     Phi,
     SeqOf,
     Star,
+    unchanged,
 )
 from promptlint.expression import Item as ExprItem
 from promptlint.index import Class, Function, Module, dotted
-from promptlint.link import callers, containers, loops, sinks, switches
+from promptlint.link import callers, containers, loops, switches
 from promptlint.link.program import MAX_FAMILY, is_abstract
 from promptlint.link.values import (
     CALL,
@@ -769,7 +770,7 @@ def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -
         return False
     ev.joining += 1
     try:
-        made = sinks.unchanged(node)
+        made = unchanged(node)
         if isinstance(made, Call):
             # The class that is called tells enough; the object itself may be asked for right now.
             types = options(ev.resolve(made.func, ev.generic(function)))
@@ -789,7 +790,7 @@ def _apply_step(
     ev: Evaluator, base: Instance, name: str, before: Value, function: Function, expr: Expr, where: Expr | None
 ) -> Value:
     level = writer_level(ev, function) if base.level >= SESSION else base.level
-    made = where is not None and isinstance(sinks.unchanged(where), Call)
+    made = where is not None and isinstance(unchanged(where), Call)
     if made:
         level = max(level, base.level)
     root = (base.cls, name)
@@ -828,7 +829,7 @@ def _seen_from(ev: Evaluator, function: Function, where: Expr, this: Instance, l
         frame.arguments[where.name] = this
     elif isinstance(where, Attr) and isinstance(where.base, Param) and isinstance(generic.this, Instance):
         frame.this = replace(generic.this, overrides={**generic.this.overrides, where.name: this})
-    elif not isinstance(sinks.unchanged(where), Call):
+    elif not isinstance(unchanged(where), Call):
         return generic
     return frame
 
@@ -1108,7 +1109,7 @@ def _set_by_maker(ev: Evaluator, base: Instance, name: str) -> bool:
     maker = ev.program.function_at(base.span)
     if maker is None or name not in maker.stores:
         return False
-    made = (sinks.unchanged(w.base) for w in ev.summary(maker).writes if w.name == name)
+    made = (unchanged(w.base) for w in ev.summary(maker).writes if w.name == name)
     return any(isinstance(m, Call) and maker.module.span(m.at) == base.span for m in made)
 
 

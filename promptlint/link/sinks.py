@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from promptlint.expression import After, AfterLoop, Attr, Call, Expr, Free, Global, Import, Phi
+from promptlint.expression import Attr, Call, Expr, Free, Global, Import, unchanged
 from promptlint.index import Function, Module
 from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link.values import External, Hole, Instance, Routine, Type, Value, options
@@ -82,13 +82,6 @@ _CONTENTS = frozenset(["messages", "input", "contents"])
 def row_for_name(knowledge: Knowledge, name: str) -> SinkRow | None:
     """The row of a qualified call."""
     return _names(_Key(knowledge)).get(name)
-
-
-def unchanged(node: Expr) -> Expr:
-    """What a name meant before loops and calls that got it: they do not rename what they are handed."""
-    while isinstance(node, (After, Phi, AfterLoop)):
-        node = node.phi.before if isinstance(node, AfterLoop) else node.before
-    return node
 
 
 def chain(node: Expr) -> list[str]:

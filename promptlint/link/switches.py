@@ -7,9 +7,23 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Call, Either, Expr, Global, Guard, Literal, Param, Phi, SeqOf, Test, Write
+from promptlint.expression import (
+    Attr,
+    Call,
+    Either,
+    Expr,
+    Global,
+    Guard,
+    Literal,
+    Param,
+    Phi,
+    SeqOf,
+    Test,
+    Write,
+    unchanged,
+)
 from promptlint.index import Function, Module, terminal
-from promptlint.link import callers, sinks
+from promptlint.link import callers
 from promptlint.link.values import CALL, Choice, Const, Hole, Item, Lazy, One, Origin, Seq, Text, Value, options, union
 from promptlint.request import Axis
 from promptlint.span import Span
@@ -165,7 +179,7 @@ def switched(ev: Evaluator, name: str, function: Function, write: Write, before:
     """What ``after`` adds to ``before``, or has in its place, depends on whether the state ``name`` was switched."""
     if any(map(asks_for_command, write.guards)) or on_command(ev, function):
         after = _as_asked(before, after)
-    if isinstance(sinks.unchanged(write.base), Call) or not _may_switch(ev, name, function, write):
+    if isinstance(unchanged(write.base), Call) or not _may_switch(ev, name, function, write):
         return after  # what is made here and now is no state that lasts
     span = function.module.span(write.at)
     ev.switches[span] = (function, write)
