@@ -20,6 +20,7 @@ from promptlint.link.values import (
     History,
     Hole,
     Instance,
+    Item,
     Many,
     Map,
     One,
@@ -57,6 +58,7 @@ from promptlint.link.messages import (
     is_history_name,
     is_of_reply,
     may_be_message,
+    role_of,
 )
 from promptlint.link.parameters import deciding, may_be_missing, origins_of_test
 from promptlint.link.switches import SWITCHED, asks_for_command
@@ -298,9 +300,13 @@ class _Builder(Layout):
             for i in s.items
             if isinstance(i, History) and (not isinstance(i.root, Phi) or i.root.loop in path)
         ]
-        if levels:
-            return max(min(levels), CALL)
-        return 0
+        if not levels:
+            return CALL
+        entered = self.chain.entry is not None and self.chain.entry[0].repeats
+        if (entered or min(levels) > 1) and any(_is_loaded(i) for s in lists for i in s.items):
+            # The turns before this call are loaded: the loop adds steps to one turn of a longer conversation.
+            return min(*levels, CALL if entered else 1)
+        return max(min(levels), CALL)
 
     def _kept_since(self) -> int | None:
         """How often the object that keeps the history is made; ``None`` when that is not known, or there is none.
@@ -548,6 +554,16 @@ def _functions(value: Value) -> Iterator[Routine | None]:
 
 def _is_none(node: Expr) -> bool:
     return isinstance(node, Literal) and node.value is None
+
+
+def _is_loaded(item: Item) -> bool:
+    """Whether an element of a list of messages stands for turns that come from where they are kept."""
+    if isinstance(item, Rest):
+        return isinstance(item.value, Hole) and is_history_name(item.value.name)
+    of = item.of if isinstance(item, Many) else None
+    if not isinstance(of, Hole) or of.root:
+        return False
+    return of.window is not None or is_history_name(of.name) or ("(" in of.name and role_of(item.value) == "")
 
 
 def _made_at(value: Value) -> int | None:
