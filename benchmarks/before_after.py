@@ -13,7 +13,8 @@ replaced it.
 ``result`` is then one of
 
 - ``found, fixed``: a finding before, none after;
-- ``found, still``: a finding before and one after;
+- ``found, remark``: one before, and nothing but a remark (info) after: a time that was cut down to a date;
+- ``found, still``: a finding before and one as loud after;
 - ``missed``: none before.
 
 ``level`` is the severity and confidence of the finding before. ``--write`` puts both into the table, ``--show`` prints
@@ -76,7 +77,10 @@ class Outcome:
     def result(self) -> str:
         if not self.before:
             return "missed"
-        return "found, still" if self.after else "found, fixed"
+        if not self.after:
+            return "found, fixed"
+        quieter = max(f.severity for f in self.after) < max(f.severity for f in self.before)
+        return "found, remark" if quieter else "found, still"
 
     @property
     def level(self) -> str:
@@ -219,7 +223,8 @@ def main() -> None:
     if arguments.write:
         write(rows)
     done = [row for row in rows if row.result]
-    print(f"{sum(r.result == 'found, fixed' for r in done)} of {len(done)} found before and silent after")
+    silent = sum(r.result in ("found, fixed", "found, remark") for r in done)
+    print(f"{silent} of {len(done)} found before, and after the fix silent or reduced to a remark")
 
 
 if __name__ == "__main__":

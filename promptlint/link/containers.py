@@ -479,7 +479,7 @@ def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Val
             picked, held = join((picked, before)), held + 1
         if key.origins() and held > 1:
             # Which one it is depends on the key.
-            return _keyed(picked, key.origins(), shown, span)
+            return _keyed(picked, _looked_up(key), shown, span)
         return picked
     if isinstance(base, Seq) and isinstance(key, Const) and isinstance(key.value, int):
         index = key.value
@@ -496,7 +496,7 @@ def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Val
         return any_element(ev, base, span, shown)
     if isinstance(base, External) and base.name == "os.environ":
         return Hole(shown, span, persistent=True)
-    deps = union(base.origins(), key.origins())
+    deps = union(base.origins(), _looked_up(key))
     if not isinstance(base, Hole):
         return Hole(shown, span, deps)
     if isinstance(key, Text) and key.literal is not None:
@@ -510,6 +510,15 @@ def whose(deps: Origins, name: str, shown: str) -> Origins:
         return deps
     axes = frozenset({Axis.USER, Axis.CONVERSATION})
     return tuple(replace(o, kind="user", what=shown, axes=axes) if o.kind == "input" else o for o in deps)
+
+
+def _looked_up(key: Value) -> Origins:
+    """What an element found under ``key`` depends on: at a number that a loop counts stands no count."""
+    counted = "the counter "
+    return tuple(
+        replace(o, kind="loop", what=o.what.removeprefix(counted)) if o.what.startswith(counted) else o
+        for o in key.origins()
+    )
 
 
 def _keyed(value: Value, deps: Origins, shown: str, span: Span) -> Value:

@@ -135,7 +135,7 @@ def any_element(ev: Evaluator, sequence: Seq, span: Span, name: str) -> Value:
     """An arbitrary element of a sequence."""
     values = [_taken(i, span) for i in sequence.items if not isinstance(i, (Rest, Base))]
     rests = [i.value for i in sequence.items if isinstance(i, Rest)]
-    values += [Hole(name, span, r.origins(), root=isinstance(r, Hole) and r.root) for r in rests]
+    values += [_any_of_rest(r, span, name) for r in rests]
     if any(isinstance(i, Base) for i in sequence.items):
         values.append(Hole(name, span, sequence.order, features=frozenset({"base"})))
     if not values:
@@ -143,6 +143,13 @@ def any_element(ev: Evaluator, sequence: Seq, span: Span, name: str) -> Value:
     if len(values) > MAX_UNROLL:
         values = values[:MAX_UNROLL]
     return join(values)
+
+
+def _any_of_rest(rest: Value, span: Span, name: str) -> Hole:
+    """One of the elements of which nothing is known but what all of them depend on."""
+    if not isinstance(rest, Hole):
+        return Hole(name, span, rest.origins())
+    return Hole(name, span, rest.deps, COUNTER if rest.type == COUNTER else None, rest.root)
 
 
 def _taken(item: Item, span: Span) -> Value:
