@@ -103,7 +103,7 @@ MAX_ASSUMING = 6_000
 """Nodes evaluated to find out what one function writes to a place that is read back."""
 MAX_RESOLVING = 1_500
 """Nodes evaluated to find out what one call calls."""
-MAX_RESOLVING_ALL = 4 * MAX_RESOLVING
+MAX_RESOLVING_ALL = 8 * MAX_RESOLVING
 """The same, together with what was evaluated to find out what the calls on the way call."""
 
 
