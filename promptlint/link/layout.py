@@ -424,7 +424,7 @@ class Layout(Arguments):
         self._one_message(item, region, role, order)
         if not isinstance(item, One):
             self.segments[before:] = [replace(s, repeats=True) for s in self.segments[before:]]
-            self.breakpoints[marked:] = [for_each(b, item.span) for b in self.breakpoints[marked:]]
+            self.breakpoints[marked:] = [for_each(b, item) for b in self.breakpoints[marked:]]
 
     def _one_message(self, item: Item, region: Region, role: str | None, order: Origins) -> None:
         for option in options(item.value):
@@ -491,7 +491,7 @@ class Layout(Arguments):
                 )
             self.named_history.append(value.name)
         for marker in markers_in(value) if not any(e.kind == "unmark" for e in _edits_of(item)) else ():
-            kept = marker if marker.optional else for_each(marker, item.span)
+            kept = marker if marker.optional else for_each(marker, item)
             self.breakpoints.append(replace(kept, segment=len(self.segments), optional=True))
         if isinstance(item, Many) and item.of is not None and isinstance(item.of, Hole):
             self.named_history.append(item.of.name)

@@ -304,7 +304,8 @@ def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
             made = replace(made, inserted=item.inserted)
         return replace(made, optional=made.optional or item.optional or filtered)
     if isinstance(item, History):
-        return replace(item, held=made.value, optional=item.optional or filtered, rendered=made.span)
+        guards = made.guards or item.guards
+        return replace(item, held=made.value, optional=item.optional or filtered, rendered=made.span, guards=guards)
     if isinstance(item, Base):
         return _passed_on(item, made)
     if isinstance(made, One):

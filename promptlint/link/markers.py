@@ -7,9 +7,12 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
+from promptlint.expression import AfterLoop, Attr, Call, Element, Expr, Global, Guard, Phi, Test, children
 from promptlint.link import containers
 from promptlint.link.values import (
     Const,
+    History,
+    Item,
     Map,
     Seq,
     Value,
@@ -20,7 +23,6 @@ from promptlint.link.values import (
 from promptlint.request import (
     Breakpoint,
 )
-from promptlint.span import Span
 from promptlint.tokens import Interval
 
 if TYPE_CHECKING:
@@ -70,9 +72,51 @@ def markers_in(value: Value, depth: int = 0) -> Iterator[Breakpoint]:
                 yield from markers_in(item.value, depth + 1)
 
 
-def for_each(marker: Breakpoint, loop: Span) -> Breakpoint:
-    """A marker that every one of an unknown number of elements carries."""
-    return replace(marker, count=Interval(1, inf), loop=loop)
+def for_each(marker: Breakpoint, item: Item) -> Breakpoint:
+    """A marker on the template of an unknown number of elements.
+
+    Each of them carries it, unless it is put under a test that may be true for a few of them only: the newest two, the
+    first four that a counter lets through.
+    """
+    carried = any if isinstance(item, History) else all  # of the messages that each turn adds, one is enough
+    if not carried(_carries(option) for option in options(item.value)) or any(map(_may_pick_few, item.guards)):
+        return replace(marker, optional=True)
+    return replace(marker, count=Interval(1, inf), loop=item.span)
+
+
+def _carries(value: Value) -> bool:
+    """Whether an element certainly has a marker, itself or in its content."""
+    if isinstance(value, Map):
+        if any(not marker.optional for marker in own_markers(value)):
+            return True
+        return any(not e.optional and all(_carries(o) for o in options(e.value)) for e in value.entries.values())
+    if isinstance(value, Seq):
+        return any(not i.optional and all(_carries(o) for o in options(i.value)) for i in value.items)
+    return False
+
+
+def _may_pick_few(guard: Guard) -> bool:
+    """Whether a test compares positions or sizes, or looks at what the loop itself carries along."""
+    waiting, seen = [guard.test] if guard.test is not None else [], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, (Phi, AfterLoop)) or (isinstance(node, Test) and node.op in ("<", "<=", ">", ">=")):
+            return True
+        if isinstance(node, Element):
+            if isinstance(node.of, Call) and _name(node.of.func) in ("enumerate", "range"):
+                return True
+            continue
+        if isinstance(node, Call) and _name(node.func) == "len":
+            return True
+        waiting.extend(children(node))
+    return False
+
+
+def _name(func: Expr) -> str:
+    return func.name if isinstance(func, (Attr, Global)) else ""
 
 
 def mentions_marker(value: Value) -> bool:

@@ -200,42 +200,42 @@ def test_client_resolves(client: ClientRow) -> None:
     assert anything or named <= set(names)
 
 
-def framework_rows() -> Iterator[tuple[str, str, set[str], tuple[str, ...]]]:
-    """Package and qualified name of every framework row, the arguments it speaks of, and those by position."""
+def framework_rows() -> Iterator[tuple[str, set[str], tuple[str, ...]]]:
+    """The qualified name of every row, the arguments it speaks of, and those by position."""
     for sink in KNOWLEDGE.sinks:
         for name in [f"{t}.{sink.call}" for t in sink.types] or [sink.call]:
-            yield name, sink.because, {n for n, p in sink.parts.items() if p != "ignore"}, sink.positional
+            yield name, {n for n, p in sink.parts.items() if p != "ignore"}, sink.positional
     for client in (c for rows in KNOWLEDGE.clients.values() for c in rows):
         parts = {n for n, p in client.constructor_parts.items() if p != "ignore"}
-        yield client.maker, client.because, parts, client.positional
+        yield client.maker, parts, client.positional
     for template in KNOWLEDGE.templates.values():
         parts = {template.messages or template.text}
-        yield template.maker, template.because, parts, template.positional
+        yield template.maker, parts, template.positional
         for method in (*template.fills, *template.partial):
-            yield f"{template.type}.{method}", template.because, set(), ()
+            yield f"{template.type}.{method}", set(), ()
     for pipe in KNOWLEDGE.pipes.values():
-        yield pipe.maker, pipe.because, set(pipe.steps), pipe.positional
+        yield pipe.maker, set(pipe.steps), pipe.positional
 
 
 def test_rows_of_installed_frameworks_resolve() -> None:
     """A row spans versions: of its names and arguments, those that the installed one has must fit, and some must."""
     found: dict[str, bool] = {}
-    for name, because, parts, positional in framework_rows():
+    for name, parts, positional in framework_rows():
         if not any(belongs(name, (package,)) and is_installed(package) for package in FRAMEWORKS):
             continue
-        found.setdefault(because, False)
+        package = name.partition(".")[0]
+        found.setdefault(package, False)
         try:
             names, anything = accepts(resolve(name))
         except (ImportError, AttributeError):
             continue
-        found[because] = True
+        found[package] = True
         known = tuple(n for n in positional if n in names)
         named = parts | set(positional)
         assert anything or not parts or named & set(names), f"{name} takes none of {sorted(named)}"
         assert names[: len(known)] == list(known) or anything, f"{name} takes {names} by position"
-    packages = {because.partition(": ")[2].partition(".")[0] for because in found}
-    resolved = {because.partition(": ")[2].partition(".")[0] for because, ok in found.items() if ok}
-    assert packages - resolved == set(), "no row of these packages is known to the installed version"
+    unknown = {package for package, ok in found.items() if not ok}
+    assert unknown == set(), "no row of these packages is known to the installed version"
 
 
 def test_types_of_sinks_have_a_maker() -> None:
