@@ -145,16 +145,23 @@ def _at(node: ast.AST) -> At:
 def _made_with(node: Expr) -> Call | None:
     """The call that made what a name stands for, whatever its methods did to it since.
 
-    Methods of the project may be called like those that change a container.
+    Methods of the project may be called like those that change a container. Each node of the graph is looked at once.
     """
-    if isinstance(node, Call):
-        return node
-    if isinstance(node, Mutate) and node.op in MUTATORS:
-        return _made_with(node.base)
-    if isinstance(node, Either):
-        found = {_made_with(option) for option in node.options}
-        return found.pop() if len(found) == 1 else None
-    return None
+    waiting, seen, found = [node], set[int](), set[Call]()
+    while waiting:
+        current = waiting.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, Call):
+            found.add(current)
+        elif isinstance(current, Mutate) and current.op in MUTATORS:
+            waiting.append(current.base)
+        elif isinstance(current, Either):
+            waiting.extend(current.options)
+        else:
+            return None
+    return found.pop() if len(found) == 1 else None
 
 
 def _path(node: ast.expr) -> str | None:

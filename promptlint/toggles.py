@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
+from textwrap import shorten
 from typing import TypeVar
 
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity
@@ -83,6 +84,8 @@ def toggles(request: Request, about: str) -> Iterator[Toggle]:
             continue
         if parameter.alternatives and len({_written(a, row) for a in parameter.alternatives}) < 2:
             continue
+        if about == "model" and not parameter.alternatives:
+            continue  # what the code does not name is picked by somebody, mostly for good
         causes = [c for c in parameter.causes if per_turn(c) and c.kind != "opaque"]
         if causes:
             cause = min(causes, key=lambda c: _asked_for(c, parameter))
@@ -105,9 +108,7 @@ def _asked_for(cause: Cause, parameter: Parameter) -> bool:
 
 def _level(request: Request, cause: Cause, parameter: Parameter) -> tuple[Severity, Confidence]:
     confidence = certainty(request, cause.features)
-    # A model that the code does not name is picked by somebody.
-    picked = parameter.name == "model" and not parameter.alternatives
-    if picked or _asked_for(cause, parameter) or unmarked(request) or request.facts.trigger == "unknown":
+    if _asked_for(cause, parameter) or unmarked(request) or request.facts.trigger == "unknown":
         return Severity.INFO, confidence
     return (Severity.WARNING if parameter.alternatives else Severity.ERROR), confidence
 
@@ -147,7 +148,7 @@ def report_toggle(request: Request, toggle: Toggle, message: str, advice: str) -
 
 def report_difference(found: Difference, what: str, advice: str) -> Finding:
     """The finding for a parameter, called ``what``, that two requests of one conversation send differently."""
-    here, there = (f"{what} {value}" if value else f"no {what}" for value in (found.values[1], found.values[0]))
+    here, there = (f"{what} {shorten(v, 60, placeholder='…')}" if v else f"no {what}" for v in reversed(found.values))
     return Finding(
         message=f"this sends the same turns with {here}, others with {there}: each change drops the cache of the "
         f"{loss(found.row)}",
@@ -206,8 +207,11 @@ def whole_history(request: Request) -> bool:
 def forks(siblings: Siblings) -> Iterator[Fork]:
     """The requests that send the same turns to the same model without the tools, or without any system text."""
     tools = next((r for r in siblings.requests if any(r.of(Region.TOOLS))), None)
-    system = next((r for r in siblings.requests if _has_system(r)), None)
+    speaking = [r for r in siblings.requests if _has_system(r)]
+    # Classes that share the code of a call have turns of their own.
+    silent = {r.site.span for r in siblings.requests} - {r.site.span for r in speaking}
     for side in siblings.requests:
+        system = next((r for r in speaking if side.site.span in silent and _both_run(r, side)), None)
         if tools is not None and whole_history(side) and not any(side.of(Region.TOOLS)):
             yield from _fork(tools, side, Region.TOOLS, one_step_down(certainty(side)))
         elif system is not None and side.has_history and not any(side.of(Region.SYSTEM)):
@@ -222,6 +226,13 @@ def _fork(main: Request, side: Request, region: Region, confidence: Confidence) 
         yield Fork(main, side, region, place, confidence)
 
 
+def _both_run(main: Request, side: Request) -> bool:
+    """Whether both are sent in one conversation: on one way, or by two ways into the program to what is kept."""
+    if any(b.guard == "error" for b in (*main.branches, *side.branches)):
+        return False
+    return main.root != side.root or _meets(main, side) is not None
+
+
 def _has_system(request: Request) -> bool:
     """Whether some text is known to stand in front of the messages in every request."""
     return any(s.text and not s.optional and not s.causes for _, s in request.of(Region.SYSTEM))
@@ -233,8 +244,8 @@ def _comparable(main: Request, side: Request, about: str) -> bool:
         return False
     if main.site.provider != side.site.provider or (about != "model" and main.site.model != side.site.model):
         return False
-    tools = [any(r.of(Region.TOOLS)) for r in (main, side)]
-    return tools[0] == tools[1] and whole_history(main) and whole_history(side)
+    ahead = [(any(r.of(Region.TOOLS)), any(r.of(Region.SYSTEM))) for r in (main, side)]
+    return ahead[0] == ahead[1] and whole_history(main) and whole_history(side)
 
 
 def _meets(main: Request, side: Request) -> str | None:

@@ -61,8 +61,8 @@ def check(request: Request) -> Iterator[Finding]:
         message = {
             "long": "prompt_cache_key is longer than 64 characters: the API refuses the request",
             "call": f"prompt_cache_key is made of {what}, anew for each request: none is sent to where its prefix is",
-            "conversation": f"prompt_cache_key is made of {what}: conversations do not share the "
-            f"{in_words(shared_prefix(request))} that are the same for all",
+            "conversation": f"prompt_cache_key is made of {what}: what is the same in all conversations "
+            f"({in_words(shared_prefix(request))}) is not shared between them",
             "missing": "no prompt_cache_key: under load, turns of a conversation reach machines without its prefix",
         }[found.problem]
         yield Finding(

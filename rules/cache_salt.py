@@ -55,7 +55,7 @@ def check(request: Request) -> Iterator[Finding]:
             continue
         per_call = found.problem == "call"
         shared = in_words(shared_prefix(request))
-        lost = "nothing is ever reused" if per_call else f"the {shared} that all share are computed for each anew"
+        lost = "nothing is ever reused" if per_call else f"what all requests share ({shared}) is computed anew for each"
         yield Finding(
             message=f"cache_salt is made of {found.cause.what}: {lost}",
             primary=found.given.span,

@@ -81,7 +81,7 @@ def check(request: Request) -> Iterator[Finding]:
     if request.parallel is None or unmarked(request) or reaches_minimum(prefix, request.facts) != "yes":
         return
     yield Finding(
-        message=f"these requests start together: each pays in full for the {in_words(prefix)} that they share",
+        message=f"these requests start together: each pays in full for what they share, {in_words(prefix)}",
         primary=request.parallel,
         severity=Severity.INFO,
         confidence=certainty(request) if request.breakpoints else Confidence.LOW,

@@ -75,6 +75,7 @@ def check(request: Request) -> Iterator[Finding]:
             usage.read[0],
             "a cache is asked for, but whether it is hit is never looked at",
             f"read {names} as well, and log them: a request whose cache is missed succeeds all the same",
+            "only this count is read",
             sure,
         )
     for place in usage.added if facts.input_includes_cached else ():
@@ -83,11 +84,12 @@ def check(request: Request) -> Iterator[Finding]:
             place,
             "this counts cached tokens twice: the count of input tokens holds them already",
             "use the count of input tokens as it is; what was not cached is that count without the cached tokens",
+            "counted twice",
             sure,
         )
 
 
-def _finding(request: Request, place: Span, message: str, advice: str, sure: Confidence) -> Finding:
+def _finding(request: Request, place: Span, message: str, advice: str, label: str, sure: Confidence) -> Finding:
     return Finding(
         message=message,
         primary=place,
@@ -96,7 +98,7 @@ def _finding(request: Request, place: Span, message: str, advice: str, sure: Con
         scope=Scope.TURN,
         region=Region.PARAMETERS,
         site=request.site,
-        label="only this count is read",
+        label=label,
         advice=advice,
         related=((request.site.span, "asks for a cache here"),),
     )

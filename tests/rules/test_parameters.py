@@ -195,11 +195,10 @@ def test_every_provider_keeps_a_cache_for_each_model() -> None:
     "subject",
     [
         claude(replace(ROUTED, causes=(replace(SAID, conditional="command"),))),
-        claude(parameter("model", replace(SAID, what="the parameter request"))),
-        claude(parameter("model", cause("state"))),
+        claude(replace(ROUTED, causes=(replace(SAID, what="the parameter request"),))),
         claude(ROUTED, facts=facts("unknown", None)),
     ],
-    ids=["a command", "the caller", "somebody", "an unknown provider"],
+    ids=["a command", "the caller", "an unknown provider"],
 )
 def test_model_that_somebody_chooses_is_info(subject: Request) -> None:
     assert check("model-switch", subject)[0].severity is Severity.INFO
@@ -208,6 +207,10 @@ def test_model_that_somebody_chooses_is_info(subject: Request) -> None:
 def test_model_of_the_configuration() -> None:
     assert check("model-switch", claude(replace(ROUTED, causes=(cause("environment", Axis.MACHINE),)))) == []
     assert check("model-switch", claude(ROUTED, reuse=BATCH)) == []
+
+
+def test_model_that_the_code_does_not_name() -> None:
+    assert check("model-switch", claude(parameter("model", cause("state")))) == []
 
 
 def test_side_call_to_another_model_is_info() -> None:
@@ -337,7 +340,7 @@ def batch() -> Request:
 def test_requests_that_start_together() -> None:
     (finding,) = check("parallel-cold-start", batch())
     assert (finding.severity, finding.confidence, finding.primary) == (Severity.INFO, Confidence.HIGH, FAN)
-    assert "each pays in full for the 2,000 tokens that they share" in finding.message
+    assert "each pays in full for what they share, 2,000 tokens" in finding.message
 
 
 def test_requests_that_start_together_without_asking_for_a_cache_are_a_hint() -> None:
