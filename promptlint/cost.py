@@ -13,6 +13,7 @@ from promptlint.simulator import Block, Call, Outcome
 from promptlint.simulator.exchange import ago
 from promptlint.simulator.window import MODE
 
+_MOST = 20_000_000
 _STRIDE = 10**9  # no two texts of a layout share ids
 
 
@@ -66,11 +67,14 @@ class Estimate:
 def estimate(layout: Layout, facts: Facts, ttl: str | None = None, price: Price | None = None) -> Estimate:
     """Simulates the layout: without caching, with every turn in time, at the layout's gap, and with turns that miss.
 
-    ``ttl`` is the lifetime that the markers ask for. Raises ``ValueError`` for one that the model does not offer.
+    ``ttl`` is the lifetime that the markers ask for. Raises ``ValueError`` for one that the model does not offer, and
+    for a layout too large for a cache that is simulated token by token.
     """
     offered = _lifetimes(facts)
     if ttl and offered and ttl not in offered:
         raise ValueError(f"{_who(facts)} offers lifetimes of {' and '.join(offered)}, not {ttl}")
+    if facts.policy not in ("markers", "window") and _size(layout, layout.turns) * layout.turns > _MOST:
+        raise ValueError(f"more than {_MOST:,} tokens in all turns are not simulated; fewer turns tell the same")
     chosen = ttl or facts.default_ttl or ""
     plain = [Outcome(0, _size(layout, turn)) for turn in range(layout.turns)]
     alone = [_outcomes(layout, facts, chosen, [0.0], first=turn)[0] for turn in range(layout.turns)]

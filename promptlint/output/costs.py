@@ -115,6 +115,8 @@ def _bars(estimate: Estimate, paint: Paint, width: int) -> Iterator[str]:
 
 
 def _advice(estimate: Estimate) -> Iterator[str]:
+    if not estimate.rows[1].read:  # the notes say why
+        return
     pays = [(ttl, requests) for ttl, requests in estimate.pays_from if requests is not None]
     if pays:
         parts = [f"{requests} requests in time{f' ({ttl})' if ttl else ''}" for ttl, requests in pays]

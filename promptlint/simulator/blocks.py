@@ -11,13 +11,13 @@ What is not promised is taken as kept: where the facts know no lifetime, the res
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from promptlint.provider import Facts
 from promptlint.simulator.exchange import (
     Call,
     Entry,
     Outcome,
-    Prefixes,
     ago,
     bucket,
     common,
@@ -27,98 +27,92 @@ from promptlint.simulator.exchange import (
     words,
 )
 
-Key = tuple[int, tuple[tuple[str, str], ...]]
+Bucket = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The tokens of an earlier request, with the parameters that it was processed with."""
+
+    tokens: tuple[int, ...]
+    bucket: Bucket
+    entry: Entry
 
 
 def predict(calls: Sequence[Call], facts: Facts) -> list[Outcome]:
     """The outcome of each call, in order."""
-    store: dict[Key, Entry] = {}
-    prefixes = Prefixes()
-    seen: list[tuple[int, ...]] = []
+    store: list[_Stored] = []
     outcomes = []
     for call in calls:
         problem = next((f"{field} is not taken by {facts.model}" for field in facts.refuses if call.marked), "")
-        if problem:
-            outcomes.append(refusal(problem))
-            continue
-        tokens = flat(ordered(call, facts))
-        outcomes.append(_one(call, tokens, store, prefixes, seen, facts))
-        seen.append(tokens)
+        outcomes.append(refusal(problem) if problem else _one(call, flat(ordered(call, facts)), store, facts))
     return outcomes
 
 
-def _one(
-    call: Call,
-    tokens: tuple[int, ...],
-    store: dict[Key, Entry],
-    prefixes: Prefixes,
-    seen: Sequence[tuple[int, ...]],
-    facts: Facts,
-) -> Outcome:
+def _one(call: Call, tokens: tuple[int, ...], store: list[_Stored], facts: Facts) -> Outcome:
     if not facts.caches:
         return Outcome(0, len(tokens), why=f"{facts.model or facts.provider} does not cache prompts")
     if facts.trigger == "explicit" and facts.request_marker not in call.parameters:
         return Outcome(0, len(tokens), why=f"nothing in the request asks for caching ({facts.request_marker})")
-    size = max(1, facts.granularity)
-    keys = _keys((*tokens, *call.answer[:-1]), size, bucket(call, facts), prefixes)
-    readable = max(0, len(tokens) - 1) // size
-    known, cause = 0, ""
-    for key in keys[:readable]:
-        entry = store.get(key)
-        if entry is None or not entry.alive(call.at):
-            cause = _cause(entry, call)
-            break
-        known += 1
-    read = known * size
-    if 0 < read < facts.minimum:
-        read, cause = 0, cause or f"{words(read)} are known, and caching starts at {facts.minimum:,}"
-    idle = call.at - store[keys[known - 1]].used if read else 0.0
+    size, parameters = max(1, facts.granularity), bucket(call, facts)
+    shared = [(_full(common(s.tokens, tokens), tokens, size), s) for s in store]
+    alive = [(n, s) for n, s in shared if s.bucket == parameters and s.entry.alive(call.at)]
+    read, source = max(alive, key=lambda pair: (pair[0], pair[1].entry.used), default=(0, None))
+    if read < facts.minimum:
+        read = 0
+    why = _why(call, tokens, read, source, shared, parameters, facts)
     fee = facts.write_price(call.automatic) != 1.0 and len(tokens) >= facts.minimum
-    stored = len(tokens) // size * size - read if fee else 0
+    written = len(tokens) // size * size - read if fee else 0
+    _keep(call, tokens, store, parameters, tokens[:read], source, facts)
+    by_ttl = ((call.automatic or facts.default_ttl or "", written),) if written else ()
+    return Outcome(read, len(tokens) - read - written, by_ttl, why)
+
+
+def _full(shared: int, tokens: tuple[int, ...], size: int) -> int:
+    """Full blocks in the common prefix; the last token of the request is never one of them."""
+    return min(shared, max(0, len(tokens) - 1)) // size * size
+
+
+def _keep(
+    call: Call,
+    tokens: tuple[int, ...],
+    store: list[_Stored],
+    parameters: Bucket,
+    used: tuple[int, ...],
+    source: _Stored | None,
+    facts: Facts,
+) -> None:
+    """Stores the request, and renews the part that it read, which stays readable meanwhile."""
     lifetime = facts.lifetime(call.automatic)
-    for number, key in enumerate(keys):
-        entry = store.get(key)
-        if entry is not None and number < known:
-            entry.used = call.at
-            continue
-        ready = float("-inf") if facts.concurrent else call.at + call.begins
-        if entry is not None and not entry.begun(call.at):
-            ready = min(ready, entry.ready)
-        store[key] = Entry(ready, call.at, lifetime)
-    written = ((call.automatic or facts.default_ttl or "", stored),) if stored else ()
-    return Outcome(read, len(tokens) - read - stored, written, _why(tokens, read, idle, cause, seen, facts))
-
-
-def _keys(tokens: tuple[int, ...], size: int, parameters: tuple[tuple[str, str], ...], prefixes: Prefixes) -> list[Key]:
-    """The key of the prefix that ends with each full block."""
-    keys, at = [], 0
-    for start in range(0, len(tokens) - size + 1, size):
-        at = prefixes.step(at, tokens[start : start + size])
-        keys.append((at, parameters))
-    return keys
-
-
-def _cause(entry: Entry | None, call: Call) -> str:
-    if entry is None:
-        return ""
-    if not entry.begun(call.at):
-        return "sent before the response that stores the same prefix had begun"
-    return f"the prefix stored {ago(call.at - entry.used)} before has expired"
+    ready = float("-inf") if facts.concurrent else call.at + call.begins
+    new = [_Stored((*tokens, *call.answer[:-1]), parameters, Entry(ready, call.at, lifetime))]
+    if used and source is not None:
+        new.append(_Stored(used, parameters, Entry(source.entry.ready, call.at, lifetime)))
+    store += new
 
 
 def _why(
-    tokens: tuple[int, ...], read: int, idle: float, cause: str, seen: Sequence[tuple[int, ...]], facts: Facts
+    call: Call,
+    tokens: tuple[int, ...],
+    read: int,
+    source: _Stored | None,
+    shared: Sequence[tuple[int, _Stored]],
+    parameters: Bucket,
+    facts: Facts,
 ) -> str:
-    if read:
+    if read and source is not None:
         rounded = f", in steps of {facts.granularity:,}" if facts.granularity > 1 else ""
-        return f"reads {read:,} of {len(tokens):,} tokens{rounded}, last used {ago(idle)} before"
-    if cause:
-        return cause
-    if not seen:
+        idle = ago(call.at - source.entry.used)
+        return f"reads {read:,} of {len(tokens):,} tokens{rounded}, last used {idle} before"
+    if not shared:
         return "the first request"
-    shared = max(common(tokens, other) for other in seen)
     if len(tokens) < facts.minimum:
         return f"{len(tokens):,} tokens, and caching starts at {facts.minimum:,}"
-    if shared >= facts.granularity and shared >= facts.minimum:
+    most, best = max(shared, key=lambda pair: (pair[0], pair[1].bucket == parameters, pair[1].entry.used))
+    if most < max(facts.minimum, 1):
+        return f"equal to an earlier request for no more than {words(most)}"
+    if best.bucket != parameters:
         return "the same prefix was sent with other parameters"
-    return f"equal to an earlier request for no more than {words(shared)}"
+    if not best.entry.begun(call.at):
+        return "sent before the response that stores the same prefix had begun"
+    return f"the prefix stored {ago(call.at - best.entry.used)} before has expired"

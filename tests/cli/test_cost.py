@@ -73,6 +73,7 @@ def test_the_lifetime_that_was_asked_for(run: Run) -> None:
 def test_a_short_prefix(run: Run) -> None:
     out = run("cost", "--prefix", "221", "--model", "gpt-5.6-sol").out
     assert "caching starts at 1,024 tokens" in out and "for 10 requests from 221 tokens on" in out
+    assert "pays from" not in out and "take 30m" not in out
     known = facts("openai", "gpt-5.6-sol")
     assert [break_even(requests, known) for requests in (10, 1963, 10**9)] == [221, 103, 103]
 
