@@ -463,7 +463,7 @@ class _Builder(Layout):
         seen.update((edit.kind, edit.span) for edit, _ in self.edits if edit.alike)
         cuts: tuple[Step, ...] = ()
         for edit, position in self.edits:
-            if (edit.kind, edit.span) in seen or edit.span.line <= 0 or edit.kind == "unmark":
+            if (edit.kind, edit.span) in seen or edit.span.line <= 0 or edit.kind in ("unmark", "cap"):
                 continue
             if edit.kind == thinking.EDIT and not (edit.behind or self._of_old_turns(edit.span)):
                 continue

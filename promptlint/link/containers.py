@@ -580,7 +580,7 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         step = _bound(ev, node.step, frame)
         return replace(sequence, items=items[slice(lower, upper, step)])
     if node.lower is None and node.upper is None and _bound(ev, node.step, frame) == -1:
-        return replace(sequence, items=tuple(reversed(items)))
+        return turned(sequence)
     searched = lower is None and node.upper is None and node.step is None and _looked_for(node.lower)
     if _is_tail(ev, node, lower, frame) or (searched and isinstance(base, Seq)):
         return _tail(ev, sequence, node, lower, frame, span)
@@ -854,6 +854,8 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
         return _slice_assigned(ev, base, node, args, frame, span)
     if op == "clear":
         return replace(base, items=(), order=())
+    if op == "reverse":
+        return turned(base)
     if op == "sort":
         return replace(base, order=tuple(o for o in base.order if o.kind != "unordered"))
     if op == "edit":
@@ -949,6 +951,18 @@ def with_edit(base: Seq, edit: Edit) -> Seq:
     if not (is_sent(base.items) if edit.kind in ("rewrite", thinking.EDIT) else _kept(base.items)):
         return base
     return replace(base, edits=(*base.edits, edit))
+
+
+def turned(value: Seq) -> Seq:
+    """The sequence the other way round: one that was filled until it was full ends where it began."""
+
+    def turn(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        return tuple(replace(e, kind="window") if e.kind == "cap" else e for e in edits)
+
+    items = tuple(
+        replace(i, edits=turn(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items
+    )
+    return replace(value, items=items[::-1], edits=turn(value.edits))
 
 
 def _is_tool(item: Item) -> bool:

@@ -1171,7 +1171,7 @@ def _reversed(ev: Evaluator, args: _Args) -> Value | None:
     if value is None or isinstance(value, Hole):
         return value
     sequence = containers.as_seq(ev, value, args.span)
-    return replace(sequence, items=tuple(reversed(sequence.items)), kind="iterator")
+    return replace(containers.turned(sequence), kind="iterator")
 
 
 def _boolean(ev: Evaluator, args: _Args) -> Value | None:

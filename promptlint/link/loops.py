@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from promptlint.expression import (
     After,
     AfterLoop,
+    Binary,
     Call,
     Comp,
     Either,
@@ -16,6 +17,7 @@ from promptlint.expression import (
     Global,
     Literal,
     LoopState,
+    Mutate,
     Phi,
     Slice,
     Test,
@@ -60,6 +62,8 @@ from promptlint.request import Axis
 from promptlint.span import Span
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from promptlint.link.evaluate import Evaluator, Frame
 
 MAX_UNROLL = 40
@@ -71,6 +75,8 @@ KEPT = (Text, Const, Instance, Routine, Type, External)
 """What a call that is handed it leaves as it is, as far as the value of the variable shows."""
 COUNTER = "builtins.int"
 """Type of the holes that ``range`` and ``enumerate`` give."""
+LARGE_SUM = 32_000
+"""Tokens or characters from which on a limit counts as one that is seldom reached (DESIGN section 3)."""
 MAX_NESTING = 4
 """Depth to which the parts of a loop variable are followed."""
 _ORDERS = frozenset(("<", "<=", ">", ">="))
@@ -348,12 +354,13 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
     step = node.state.steps.get(node.name)
     if step is None or (all(isinstance(o, KEPT) for o in options(before)) and handed_only(ev, node)):
         return before
-    if node.state.iterable is None:
-        return _repeated(ev, node, before, step, frame, inside=False)
-    result = _unrolled(ev, node, before, frame)
-    if result is None:
-        result = _repeated(ev, node, before, step, frame, inside=False)
-    return _cut_where_full(ev, node.state, result, frame) if result is not before else result
+    made = _unrolled(ev, node, before, frame) if node.state.iterable is not None else None
+    if made is None:
+        made = _repeated(ev, node, before, step, frame, inside=False)
+    if made is before or not isinstance(made, Seq):
+        return made
+    cut = _cut_where_full(ev, node.state, made, frame)
+    return _as_full(ev, node, made, frame) if cut is made else cut
 
 
 def _cut_where_full(ev: Evaluator, state: LoopState, made: Value, frame: Frame) -> Value:
@@ -374,6 +381,108 @@ def _walks_back(iterable: Expr) -> bool:
     if isinstance(iterable, Slice):
         return isinstance(iterable.step, Literal) and iterable.step.value == -1
     return isinstance(iterable, Call) and isinstance(iterable.func, Global) and iterable.func.name == "reversed"
+
+
+def _as_full(ev: Evaluator, node: Phi, made: Seq, frame: Frame) -> Seq:
+    """A list that a loop fills until it is full: with the newest elements, when it starts with these."""
+    if not any(isinstance(i, (Many, Rest, History, Base)) for i in made.items):
+        return made
+    full = next((t for t in _ends_of(node.state) if _measures(t, node)), None)
+    if full is None:
+        return made
+    bounds = [o for p in full.parts if not _measured(p, node) for o in options(ev.eval(p, frame))]
+    bound = next((o.value for o in bounds if isinstance(o, Const) and isinstance(o.value, int)), None)
+    counted = _counts_elements(full, node)
+    # A sum of tokens or characters near the size of a context is seldom reached.
+    rare = None if counted or (bound is not None and bound < LARGE_SUM) else "threshold"
+    newest_first = _runs_backwards(node.state.iterable) or _fills_front(node.state.steps[node.name])
+    what = "a loop that goes on while" if full.op in ("<", "<=") else "a loop that stops at"
+    edit = Edit(
+        "window" if newest_first else "cap",
+        ev.module_span(frame, full.at),
+        f"{what} {ev.snippet(frame, full.at)}",
+        keeps=bound if counted else None,
+        guard=rare,
+    )
+    return containers.with_edit(made, edit)
+
+
+def _ends_of(state: LoopState) -> Iterator[Test]:
+    """The comparisons that end a loop early: in the head of ``while``, or on the way to a ``break``."""
+    waiting = [state.test] if state.test is not None else []
+    waiting += [g.test for end in state.ends if end.leaves for g in end.guards if g.test is not None]
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, Either):
+            waiting += [n for n in (node.test, *node.options) if n is not None]
+        elif isinstance(node, Test) and node.op in ("<", "<=", ">", ">=", "=="):
+            yield node
+
+
+def _measures(test: Test, node: Phi) -> bool:
+    """Whether a comparison asks how long the list is that ``node`` carries, or how much was added up for it."""
+    return _counts_elements(test, node) or (test.op != "==" and any(_adds_up(p, node) for p in test.parts))
+
+
+def _measured(part: Expr, node: Phi) -> bool:
+    return _counts(part, node) or _adds_up(part, node)
+
+
+def _counts_elements(test: Test, node: Phi) -> bool:
+    return any(_counts(p, node) for p in test.parts)
+
+
+def _counts(part: Expr, node: Phi) -> bool:
+    """``len(...)`` of the list."""
+    if not (isinstance(part, Call) and isinstance(part.func, Global) and part.func.name == "len" and part.args):
+        return False
+    return _carried(part.args[0], node.state) == node.name
+
+
+def _adds_up(part: Expr, node: Phi) -> bool:
+    """Whether a value is a sum that the loop keeps besides the list."""
+    name = _carried(part.left if isinstance(part, Binary) and part.op == "+" else part, node.state)
+    step = node.state.steps.get(name)
+    while isinstance(step, Either):
+        step = next((o for o in step.options if not isinstance(o, Phi)), step.options[0])
+    return name != node.name and isinstance(step, Binary) and step.op == "+"
+
+
+def _carried(node: Expr, state: LoopState) -> str:
+    """The variable of the loop that an expression is a later state of."""
+    while isinstance(node, (Mutate, After)):
+        node = node.base if isinstance(node, Mutate) else node.before
+    return node.name if isinstance(node, Phi) and node.state is state else ""
+
+
+def _runs_backwards(iterable: Expr | None) -> bool:
+    if isinstance(iterable, Call) and isinstance(iterable.func, Global):
+        inner = iterable.args[0] if iterable.args else None
+        return iterable.func.name == "reversed" or (
+            iterable.func.name in ("list", "enumerate") and _runs_backwards(inner)
+        )
+    step = iterable.step if isinstance(iterable, Slice) else None
+    return isinstance(step, Literal) and step.value == -1
+
+
+def _fills_front(step: Expr) -> bool:
+    """Whether an iteration puts an element in front of what the list holds."""
+    waiting, seen = [step], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Either):
+            waiting += node.options
+        elif isinstance(node, After):
+            waiting.append(node.before)
+        elif isinstance(node, Mutate):
+            first = node.args[0] if node.args else None
+            if node.op == "appendleft" or (node.op == "insert" and isinstance(first, Literal) and first.value == 0):
+                return True
+            waiting.append(node.base)
+    return False
 
 
 def handed_only(ev: Evaluator, node: Phi) -> bool:

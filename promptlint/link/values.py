@@ -341,6 +341,7 @@ class Edit:
     """A change to elements that may have been sent: see ``request.Mutator``; "unmark" takes cache markers off.
 
     "unthink" takes thinking out of messages: of a list of blocks, or of the messages of a list.
+    "cap": the list is filled up to a size only, with the first elements that come.
     """
 
     kind: str
