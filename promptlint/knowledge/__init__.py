@@ -158,7 +158,8 @@ class SourceRow:
     """A callable or attribute whose value varies; a name that starts with "*." is a suffix of attributes.
 
     ``axes`` are ``promptlint.request.Axis`` values. ``grain`` is the granularity in seconds, for clocks. With more
-    than ``at_most`` arguments it is no source: ``time.strftime(format, t)`` only renders ``t``.
+    than ``at_most`` arguments it is no source: ``time.strftime(format, t)`` only renders ``t``. ``attribute``: reading
+    it is enough, without a call.
     """
 
     name: str
@@ -167,6 +168,7 @@ class SourceRow:
     grain: float | None
     what: str
     at_most: int | None
+    attribute: bool
     because: str
 
 
@@ -482,12 +484,14 @@ class _Rows:
         axis, words = KINDS[kind]
         axes, what = row.texts("axes", (axis,)), row.text("what", words)
         grain = GRAINS[row.choice("grain", tuple(GRAINS), "second")] if kind == "time" else None
-        at_most = row.number("at_most")
-        row.done(("name", "kind", "axes", "grain", "what", "at_most"))
+        at_most, attribute = row.number("at_most"), row.flag("attribute", False)
+        row.done(("name", "kind", "axes", "grain", "what", "at_most", "attribute"))
         for value in axes:
             if value not in AXES:
                 raise row.fail("axes", _unknown(value, tuple(AXES)))
-        self.sources += [SourceRow(n, kind, axes, grain, what, at_most, f"{header.file}: {n}") for n in names]
+        self.sources += [
+            SourceRow(n, kind, axes, grain, what, at_most, attribute, f"{header.file}: {n}") for n in names
+        ]
 
     def _entry(self, table: object, where: str, header: _Header) -> None:
         row = _Row(table, where, "pattern")

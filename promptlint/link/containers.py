@@ -57,6 +57,7 @@ from promptlint.link.values import (
     Origin,
     Origins,
     Rest,
+    Routine,
     Seq,
     Text,
     Value,
@@ -297,14 +298,69 @@ def _conditional(item: Item, test: Callable[[], Value]) -> Lazy:
     return Lazy(make)
 
 
+_CHOOSING = frozenset(("input", "user", "state", "reply"))
+_SENT_AS_THEY_ARE = frozenset(("role", "function", "input_schema", "parameters"))
+"""Keys of messages and tools, of which the whole is there or not."""
+
+
+def choosing(tests: Sequence[Value]) -> Origins:
+    """What makes a choice another one in the next turn; what is found by what the user says is not what he says."""
+    return tuple(
+        replace(o, kind="state", what=f"what is looked up with {o.what}") if o.kind == "user" else o
+        for o in union(*(t.origins() for t in tests))
+        if o.kind in _CHOOSING and o.axes & {Axis.CALL, Axis.TURN}
+    )
+
+
 def picked(item: Item, tests: Sequence[Value]) -> Item:
     """An element that is there or not: what depends on it depends on what picks it."""
     deps = tuple(
-        replace(o, kind="state") if o.kind == "user" else o  # found by what the user says, not what the user says
+        replace(o, kind="state") if o.kind == "user" else o
         for o in union(*(t.origins() for t in tests))
         if o.axes & {Axis.CALL, Axis.TURN}
     )
-    return replace(item, held=with_condition(item.value, deps)) if deps else item
+    return replace(item, held=chosen(item.value, deps)) if deps else item
+
+
+def chosen(value: Value, deps: Origins) -> Value:
+    """A value that is one of several: all of a record depends on ``deps``, but neither a message nor a tool does."""
+    if isinstance(value, Map) and not value.entries.keys() & _SENT_AS_THEY_ARE:
+        return replace(value, entries={k: replace(e, held=_chosen(e, deps)) for k, e in value.entries.items()})
+    if isinstance(value, Seq) and value.kind == "tuple":
+        return replace(value, items=tuple(replace(i, held=_chosen(i, deps)) for i in value.items))
+    return with_condition(value, deps)
+
+
+def _chosen_by(ev: Evaluator, held: Value | Lazy, guards: tuple[Guard, ...], frame: Frame) -> Lazy:
+    """What a loop takes only when some tests say so, if it is neither a message nor a tool."""
+
+    def make() -> Value:
+        value = held.get() if isinstance(held, Lazy) else held
+        if any(isinstance(o, Map) and o.entries.keys() & _SENT_AS_THEY_ARE for o in options(value)):
+            return value
+        deps = choosing([ev.eval(g.test, frame) for g in guards if g.test is not None])
+        return chosen(value, deps) if deps else value
+
+    return Lazy(make)
+
+
+def _chosen(part: Item | Entry, deps: Origins) -> Lazy:
+    return Lazy(lambda: chosen(part.value, deps))
+
+
+def ranked(ev: Evaluator, sequence: Seq, key: Value, node: Call, frame: Frame) -> Seq:
+    """The elements in the order of a key: which of them come first depends on what the key looks at besides them."""
+    deps = ranking(ev, sequence, key, node, frame)
+    return replace(sequence, order=union(sequence.order, deps)) if deps else sequence
+
+
+def ranking(ev: Evaluator, sequence: Seq, key: Value, node: Call, frame: Frame) -> Origins:
+    """What the outcome of a key depends on besides the element that it is asked about."""
+    from promptlint.link.loops import any_element
+
+    one = any_element(ev, sequence, ev.span(frame, node), "element")
+    own = {o.key for o in one.origins()}
+    return tuple(o for o in choosing([ev.apply(f, (one,), node, frame) for f in options(key)]) if o.key not in own)
 
 
 def with_condition(value: Value, deps: Origins) -> Value:
@@ -493,7 +549,9 @@ def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Val
     if isinstance(base, Seq):
         from promptlint.link.loops import any_element
 
-        return any_element(ev, base, span, shown)
+        deps = choosing((key,))
+        one = any_element(ev, base, span, shown)
+        return chosen(one, deps) if deps else one
     if isinstance(base, External) and base.name == "os.environ":
         return Hole(shown, span, persistent=True)
     deps = union(base.origins(), _looked_up(key))
@@ -509,7 +567,11 @@ def whose(deps: Origins, name: str, shown: str) -> Origins:
     if not _WHOSE.fullmatch(name.lower()):
         return deps
     axes = frozenset({Axis.USER, Axis.CONVERSATION})
-    return tuple(replace(o, kind="user", what=shown, axes=axes) if o.kind == "input" else o for o in deps)
+
+    def told(origin: Origin) -> bool:
+        return origin.kind == "input" or (origin.kind == "user" and Axis.TURN in origin.axes)
+
+    return tuple(replace(o, kind="user", what=shown, axes=axes) if told(o) else o for o in deps)
 
 
 def _looked_up(key: Value) -> Origins:
@@ -760,8 +822,10 @@ def mutate(ev: Evaluator, node: Mutate, frame: Frame) -> Value:
     base = ev.eval(node.base, frame)
     if node.op in ("append", "add") and node.args and isinstance(base, Seq):
         # What is appended is looked at when somebody asks what is in the list.
-        one = One(ev.lazy(node.args[-1], frame), ev.span(frame, node), guards=node.guards)
-        return _put(base, one)
+        held = ev.lazy(node.args[-1], frame)
+        if node.loops and any(g.test is not None for g in node.guards):
+            held = _chosen_by(ev, held, node.guards, frame)
+        return _put(base, One(held, ev.span(frame, node), guards=node.guards))
     if node.op == "setitem" and len(node.args) == 2 and isinstance(base, (Map, Hole)):
         key = ev.eval(node.args[0], frame)
         if isinstance(base, Hole) and isinstance(key, Text):
@@ -857,7 +921,10 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
     if op == "reverse":
         return turned(base)
     if op == "sort":
-        return replace(base, order=tuple(o for o in base.order if o.kind != "unordered"))
+        fixed = replace(base, order=tuple(o for o in base.order if o.kind != "unordered"))
+        key = next((a for a in args if isinstance(a, Routine)), None)
+        call = Call(node.at, node.base, (), (), node.loops, node.guards)
+        return ranked(ev, fixed, key, call, frame) if key is not None else fixed
     if op == "edit":
         return _edited(ev, base, node, args, frame, span)
     if op == "setitem" and len(args) == 2:

@@ -160,17 +160,13 @@ def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame
 
         return session_value(ev, base.name, name, frame, span)
     row = ev.knowledge.sources.get(full)
-    if row is not None and not _is_callable_row(row):
+    if row is not None and row.attribute:
         return source(ev, row, span, frame.level, full)
     if base.instance and base.name == "pathlib.Path" and name == "parent":
         return base
     if full == "sys.argv":
         return Hole(full, span)
     return External(full, span, instance=base.instance, this=base.this if base.this is not None else base)
-
-
-def _is_callable_row(row: SourceRow) -> bool:
-    return row.name not in ("os.environ", "sys.platform", "os.name", "sys.version", "sys.executable")
 
 
 def _super(ev: Evaluator, this: Value, name: str, frame: Frame) -> Value:
@@ -862,7 +858,28 @@ def _sorted(ev: Evaluator, args: _Args) -> Value | None:
     if value is None:
         return None
     sequence = containers.as_seq(ev, value, args.span)
-    return replace(sequence, kind="list", order=tuple(o for o in sequence.order if o.kind != "unordered"))
+    fixed = replace(sequence, kind="list", order=tuple(o for o in sequence.order if o.kind != "unordered"))
+    key = args.keywords.get("key")
+    return containers.ranked(ev, fixed, key, args.node, args.frame) if isinstance(key, Routine) else fixed
+
+
+def _best(index: int) -> Callable[[Evaluator, _Args], Value | None]:
+    """``max(values, key=f)``, ``nlargest(n, values, key=f)``: which ones are taken depends on the key."""
+
+    def apply(ev: Evaluator, args: _Args) -> Value | None:
+        value, key = args.get(index), args.keywords.get("key")
+        if value is None or not isinstance(key, Routine) or len(args.values) != index + 1:
+            return None
+        sequence = containers.as_seq(ev, value, args.span)
+        deps = containers.ranking(ev, sequence, key, args.node, args.frame)
+        if index:
+            return replace(sequence, kind="list", order=union(sequence.order, deps))
+        from promptlint.link.loops import any_element
+
+        one = any_element(ev, sequence, args.span, ev.snippet(args.frame, args.node.at))
+        return containers.chosen(one, deps) if deps else one
+
+    return apply
 
 
 def _same(ev: Evaluator, args: _Args) -> Value | None:
@@ -925,7 +942,11 @@ def _filter(ev: Evaluator, args: _Args) -> Value | None:
     if len(args.values) < 2:
         return None
     sequence = containers.as_seq(ev, args.values[1], args.span)
-    return replace(sequence, kind="iterator", items=tuple(replace(i, optional=True) for i in sequence.items))
+    items = [replace(i, optional=True) for i in sequence.items]
+    if isinstance(args.values[0], Routine):
+        deps = containers.ranking(ev, sequence, args.values[0], args.node, args.frame)
+        items = [replace(i, held=containers.chosen(i.value, deps)) for i in items] if deps else items
+    return replace(sequence, kind="iterator", items=tuple(items))
 
 
 def _len(ev: Evaluator, args: _Args) -> Value | None:
@@ -1276,6 +1297,10 @@ _FUNCTIONS: dict[str, _Function] = {
     "collections.OrderedDict": _dict,
     "builtins.sorted": _sorted,
     "builtins.reversed": _reversed,
+    "builtins.max": _best(0),
+    "builtins.min": _best(0),
+    "heapq.nlargest": _best(1),
+    "heapq.nsmallest": _best(1),
     "builtins.enumerate": _enumerate,
     "builtins.zip": _zip,
     "builtins.map": _map,

@@ -391,18 +391,18 @@ def _as_full(ev: Evaluator, node: Phi, made: Seq, frame: Frame) -> Seq:
     if full is None:
         return made
     bounds = [o for p in full.parts if not _measured(p, node) for o in options(ev.eval(p, frame))]
-    bound = next((o.value for o in bounds if isinstance(o, Const) and isinstance(o.value, int)), None)
+    known = [o.value for o in bounds if isinstance(o, Const) and isinstance(o.value, int)]
     counted = _counts_elements(full, node)
     # A sum of tokens or characters near the size of a context is seldom reached.
-    rare = None if counted or (bound is not None and bound < LARGE_SUM) else "threshold"
+    small = bool(known) and len(known) == len(bounds) and max(known) < LARGE_SUM
     newest_first = _runs_backwards(node.state.iterable) or _fills_front(node.state.steps[node.name])
     what = "a loop that goes on while" if full.op in ("<", "<=") else "a loop that stops at"
     edit = Edit(
         "window" if newest_first else "cap",
         ev.module_span(frame, full.at),
         f"{what} {ev.snippet(frame, full.at)}",
-        keeps=bound if counted else None,
-        guard=rare,
+        keeps=max(known, default=None) if counted else None,
+        guard=None if counted or small else "threshold",
     )
     return containers.with_edit(made, edit)
 
