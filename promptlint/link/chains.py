@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from promptlint.expression import At, Attr, Call, Import, LoopState
 from promptlint.index import Function
 from promptlint.knowledge import EntryRow
-from promptlint.link import callers
+from promptlint.link import callers, objects
 from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, options
 from promptlint.span import Span, Step
 
@@ -152,7 +152,12 @@ def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine:
 def _root_frame(ev: Evaluator, root: Function) -> Frame:
     generic = ev.generic(root)
     frame = ev.new_frame(root, CALL, this=generic.this)
-    frame.arguments = {}
+    entry = entry_of(ev, root)
+    if entry is not None and not _is_started(entry):
+        # What the outside hands in, also where other code of the project passes it on.
+        for parameter in root.parameters[1 if root.is_method else 0 :]:
+            if parameter.kind not in ("args", "kwargs"):
+                frame.arguments[parameter.name] = objects.given_from_outside(ev, frame, parameter)
     return frame
 
 

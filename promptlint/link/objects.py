@@ -26,7 +26,7 @@ from promptlint.expression import (
     unchanged,
 )
 from promptlint.expression import Item as ExprItem
-from promptlint.index import Class, Function, Module, dotted
+from promptlint.index import Class, Function, Module, Parameter, dotted
 from promptlint.link import callers, containers, loops, switches
 from promptlint.link.program import MAX_FAMILY, is_abstract
 from promptlint.link.values import (
@@ -237,10 +237,7 @@ def unbound_parameter(ev: Evaluator, frame: Frame, name: str) -> Value:
         return Seq("tuple", (Rest(Hole(name, span, root=True), span),), span)
     if parameter.kind == "kwargs":
         return Map({}, span, (Hole(name, span, root=True),), open=(f"**{name}",))
-    declared = declared_value(ev, parameter.annotation, function.module, span)
-    if declared is not None:
-        return declared
-    if ev.joining < 2:
+    if ev.joining < 2 and declared_value(ev, parameter.annotation, function.module, span) is None:
         ev.joining += 1
         try:
             found = _from_callers(ev, function, name)
@@ -248,9 +245,18 @@ def unbound_parameter(ev: Evaluator, frame: Frame, name: str) -> Value:
             ev.joining -= 1
         if found is not None:
             return found
+    return given_from_outside(ev, frame, parameter)
+
+
+def given_from_outside(ev: Evaluator, frame: Frame, parameter: Parameter) -> Value:
+    """A parameter that no call in the project fills in: by annotation, default, or open."""
+    module, span = frame.module, declaration(frame.function)
+    declared = declared_value(ev, parameter.annotation, module, span)
+    if declared is not None:
+        return declared
     if parameter.default is not None and not _is_none(parameter.default):
-        return ev.ast_value(parameter.default, function.module)
-    return entry_value(ev, frame, name, span)
+        return ev.ast_value(parameter.default, module)
+    return entry_value(ev, frame, parameter.name, span)
 
 
 def entry_value(ev: Evaluator, frame: Frame, name: str, span: Span) -> Hole:
