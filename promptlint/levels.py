@@ -118,7 +118,9 @@ _VAGUE = frozenset(("state", "user", "counter", "conditional", "opaque"))
 def _same_fault(known: Break, index: int, cause: Cause) -> bool:
     """One origin is one fault; so are several vague causes of one value, since which of them it is changes nothing."""
     if known.cause.kind in _VAGUE and cause.kind in _VAGUE:
-        return known.segment == index or known.cause.origin == cause.origin
+        # Text that comes and goes in one place and text that varies in another are put right one by one.
+        alike = (known.cause.kind == "conditional") is (cause.kind == "conditional")
+        return known.segment == index or (alike and known.cause.origin == cause.origin)
     return known.cause.kind == cause.kind and known.cause.origin == cause.origin
 
 
