@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Either, Expr, Guard, Literal, LoopState, Phi, Star
 from promptlint.finding import Confidence, Region, Site
-from promptlint.link import bodies, callers, chains, containers, objects, pace, thinking
+from promptlint.link import bodies, callers, chains, containers, graphs, objects, pace, thinking
 from promptlint.link.values import (
     CALL,
     SESSION,
@@ -374,6 +375,9 @@ class _Builder(Layout):
         for name in self.named_history:
             if is_history_name(name):
                 return True, f"{name} holds the turns so far", self.span, frozenset({"history-by-name"})
+        state = self._state_of_node()
+        if state is not None:
+            return True, "each step of the graph adds to it", state, frozenset()
         if self.loaded is not None:
             return True, "rows that say who said what are the turns so far", self.loaded, frozenset({"history-by-name"})
         if self.called is not None and (self.chain.loops or self.chain.entry is not None):
@@ -396,6 +400,18 @@ class _Builder(Layout):
             if edits and any(isinstance(i, (Rest, Many)) for i in sequence.items):
                 return True, "the list of messages is kept and changed", edits[0].span, frozenset()
         return False, "", None, frozenset()
+
+    def _state_of_node(self) -> Span | None:
+        """Where a node that its graph leads back to reads the messages in its state."""
+        for frame in self.chain.frames:
+            function = frame.function
+            first = function.parameters[function.is_method :][:1]
+            state = re.compile(rf"{re.escape(first[0].name)}\b.*messages\b") if first else None
+            if state is None or not any(map(state.match, self.named_history)):
+                continue
+            if graphs.runs_again(self.ev, function):
+                return objects.declaration(function)
+        return None
 
     def _answers_one_reply(self, kept: History) -> bool:
         """Whether a list grows in a loop over the parts of one reply only: tool calls that are answered one by one."""

@@ -166,7 +166,9 @@ def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame
         return base
     if full == "sys.argv":
         return Hole(full, span)
-    return External(full, span, instance=base.instance, this=base.this if base.this is not None else base)
+    # Below what was made by a call of another object, that object is no longer meant.
+    this = base.this if base.this is not None and base.level is None else base
+    return External(full, span, instance=base.instance, this=this)
 
 
 def _super(ev: Evaluator, this: Value, name: str, frame: Frame) -> Value:
@@ -278,7 +280,7 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     last = name.rpartition(".")[2]
     made = prompts.made(ev, name, args.values, args.keywords, args.span) or _client(ev, name, args)
     if made is not None:
-        return made
+        return replace(made, this=func.this) if isinstance(func.this, External) and func.instance else made
     if last in _MESSAGE_CLASSES and not func.instance:
         return _message(last, args)
     if last[:1].isupper() and not func.instance and (func.this is None or isinstance(func.this, External)):
@@ -306,7 +308,7 @@ def reply(ev: Evaluator, node: Call, frame: Frame) -> Sent:
     return Sent(node, span, (Origin("reply", "a reply of the model", span, frame.level_at(node.loops), axes),))
 
 
-def _client(ev: Evaluator, name: str, args: _Args) -> Value | None:
+def _client(ev: Evaluator, name: str, args: _Args) -> External | None:
     for row in ev.knowledge.clients.get(name, ()):
         if all(_matches(args, key, value, row.positional) for key, value in row.when.items()):
             keywords = dict(args.keywords)
@@ -790,7 +792,7 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
         return filled
     made = _client(ev, full, args)
     if made is not None:
-        return made
+        return replace(made, this=this)
     if name in ("run_in_executor", "to_thread", "submit", "apply", "run_sync"):
         return _apply(ev, args, 1 if name == "run_in_executor" else 0)
     if name == "lrange" and (kept := stores.pushed(ev, args.node, args.frame, args.span)) is not None:
