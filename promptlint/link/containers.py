@@ -21,6 +21,7 @@ from promptlint.expression import (
     Free,
     Global,
     Guard,
+    Import,
     Literal,
     Mutate,
     Param,
@@ -83,6 +84,8 @@ _WHOSE = re.compile(
 """Fields of an incoming event that say who it is from and where it belongs: they are the same in every turn."""
 _OF_A_MESSAGE = re.compile(r"""(\.|\[["']|get\(["'])(content|text|body)["']?[\])]?$""")
 MAX_SWITCHED = 40
+MAX_LEAVES = 200
+"""Nodes of a test that are looked at to see what it starts from."""
 
 
 def as_seq(ev: Evaluator, value: Value, span: Span) -> Seq:
@@ -305,10 +308,13 @@ _SENT_AS_THEY_ARE = frozenset(("role", "function", "input_schema", "parameters")
 
 def choosing(tests: Sequence[Value]) -> Origins:
     """What makes a choice another one in the next turn; what is found by what the user says is not what he says."""
+    found = union(*(t.origins() for t in tests))
+    if any(o.kind == "history" for o in found):
+        return ()  # made of what was said before: the elements themselves say so
     return tuple(
         replace(o, kind="state", what=f"what is looked up with {o.what}") if o.kind == "user" else o
-        for o in union(*(t.origins() for t in tests))
-        if o.kind in _CHOOSING and o.axes & {Axis.CALL, Axis.TURN}
+        for o in found
+        if o.kind in _CHOOSING and o.axes & {Axis.CALL, Axis.TURN} and SWITCHED not in o.features
     )
 
 
@@ -338,10 +344,35 @@ def _chosen_by(ev: Evaluator, held: Value | Lazy, guards: tuple[Guard, ...], fra
         value = held.get() if isinstance(held, Lazy) else held
         if any(isinstance(o, Map) and o.entries.keys() & _SENT_AS_THEY_ARE for o in options(value)):
             return value
-        deps = choosing([ev.eval(g.test, frame) for g in guards if g.test is not None])
+        # What a test computes is not looked at, only what it starts from.
+        leaves = {id(n): n for g in guards if g.test is not None for n in _leaves(g.test)}
+        outside = (n for n in leaves.values() if not _is_of_project(ev, n, frame))
+        deps = choosing([ev.eval(n, frame) for n in outside])
         return chosen(value, deps) if deps else value
 
     return Lazy(make)
+
+
+def _is_of_project(ev: Evaluator, node: Expr, frame: Frame) -> bool:
+    """Whether an attribute is one of an object of the project."""
+    return isinstance(node, Attr) and not isinstance(ev.eval(node.base, frame), External)
+
+
+def _leaves(node: Expr) -> Iterator[Expr]:
+    """The parameters, and what is read from outside without arguments, that an expression is made of."""
+    from promptlint.link.evaluate import children
+
+    waiting, seen = [node], set[int]()
+    while waiting and len(seen) < MAX_LEAVES:
+        current = waiting.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        read = isinstance(current, Attr) and isinstance(current.base, (Import, Global))
+        if isinstance(current, (Param, Free)) or read or (isinstance(current, Call) and not current.args):
+            yield current
+        elif not isinstance(current, (Element, AfterLoop)):
+            waiting += children(current)
 
 
 def _chosen(part: Item | Entry, deps: Origins) -> Lazy:

@@ -506,6 +506,8 @@ class Evaluator:
             return FilePath(module.source.file, span)
         if name == "__name__":
             return text(module.name, span)
+        if name == "__package__":
+            return text(module.name if module.is_package else module.name.rpartition(".")[0], span)
         if name == "__doc__":
             return text(ast.get_docstring(module.tree) or "", span)
         if name in BUILTINS:

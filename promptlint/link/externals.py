@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from promptlint.expression import Attr, Call, Expr, Star, unchanged
 from promptlint.index import Function
 from promptlint.knowledge import SourceRow
-from promptlint.link import containers, jinja, prompts, stores, strings
+from promptlint.link import containers, datafiles, jinja, prompts, stores, strings
 from promptlint.link.values import (
     IMPORT,
     Cell,
@@ -27,6 +27,7 @@ from promptlint.link.values import (
     Item,
     Many,
     Map,
+    Namespace,
     One,
     Origin,
     Origins,
@@ -57,6 +58,20 @@ if TYPE_CHECKING:
 MAX_PROMPT_FILE = 400_000
 """Bytes of a prompt file that are read."""
 PROMPT_SUFFIXES = frozenset((".md", ".txt", ".j2", ".jinja", ".jinja2", ".prompt", ".tmpl", ".xml", ""))
+DATA_SUFFIXES = frozenset((".json", ".yaml", ".yml", ".toml"))
+
+_FORMATS = {
+    "json": "json",
+    "orjson": "json",
+    "ujson": "json",
+    "simplejson": "json",
+    "yaml": "yaml",
+    "tomllib": "toml",
+    "tomli": "toml",
+    "toml": "toml",
+    "pickle": "",
+}
+"""Modules that load data, with the format of the text; "" for one that is not read."""
 
 _LIMIT = re.compile(r"\blimit\s+(\d+|\?|%s|:\w+|\{|\$\d)", re.IGNORECASE)
 _FETCHES = frozenset(("fetchall", "fetchmany"))
@@ -195,8 +210,10 @@ def hole_attribute(ev: Evaluator, base: Hole, name: str, span: Span, shown: str)
 
 
 def path_attribute(base: FilePath, name: str, span: Span) -> Value:
-    if name in ("parent", "parents"):
+    if name == "parent":
         return FilePath(base.path.parent, span)
+    if name == "parents":
+        return Seq("tuple", tuple(One(FilePath(p, span), span) for p in base.path.parents), span)
     if name in ("name", "stem", "suffix"):
         return text(str(getattr(base.path, name)), span)
     return External(f".{name}", span, this=base)
@@ -569,6 +586,8 @@ def _text_method(ev: Evaluator, this: Text, name: str, args: _Args) -> Value:
             parts = known.split() if name == "split" else known.splitlines()
             if len(parts) <= 40:
                 return Seq("list", tuple(One(text(p, args.span), args.span) for p in parts), args.span)
+        if known is not None and name == "splitlines":
+            return Seq("list", (One(this, args.span),), args.span)  # its lines, taken together
         return Seq(
             "list",
             (
@@ -687,7 +706,7 @@ def _file_text(ev: Evaluator, path: Path, args: _Args) -> Value:
     shown = ev.snippet(args.frame, args.node.at)
     ref = ev.program.ref(args.frame.module)
     found = ev.program.project.prompt_file(ref, str(path))
-    if found is not None and found.suffix.lower() in PROMPT_SUFFIXES:
+    if found is not None and found.suffix.lower() in PROMPT_SUFFIXES | DATA_SUFFIXES:
         try:
             if found.stat().st_size <= MAX_PROMPT_FILE:
                 return text(found.read_text(encoding="utf-8"), args.span)
@@ -776,9 +795,9 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
         path = next((a for a in this.arguments if isinstance(a, FilePath)), None)
         if name == "__enter__":
             return this
-        if path is not None:
-            return _file_text(ev, path.path, args)
-        return _content(ev, this, args)
+        text = _file_text(ev, path.path, args) if path is not None else _content(ev, this, args)
+        # Its lines, each as it is, are taken together.
+        return Seq("list", (One(text, args.span),), args.span) if name == "readlines" else text
     if this.name == _JINJA_ENVIRONMENT and name in ("from_string", "get_template"):
         return _jinja_template(ev, this, name, args)
     if this.name == _JINJA_TEMPLATE and name in ("render", "render_async"):
@@ -986,13 +1005,25 @@ def _dumps(ev: Evaluator, args: _Args) -> Value | None:
     return Text(tuple(p.with_deps(strings.as_json(p.deps)) if p.deps else p for p in shown))
 
 
-def _loads(ev: Evaluator, args: _Args) -> Value | None:
-    value, source = args.get(0), args.expr(0)
-    if isinstance(value, External) and value.name == "json.text":
-        return value.arguments[0]
-    if source is None or (isinstance(value, Text) and value.literal is not None):
-        return None
-    return stores.loaded(ev, source, args.frame, args.span)
+def _loads(format: str) -> _Function:
+    """``json.load(file)``, ``yaml.safe_load(text)``: what the project keeps there, or what stands in its file."""
+
+    def apply(ev: Evaluator, args: _Args) -> Value | None:
+        value, source = args.get(0), args.expr(0)
+        if isinstance(value, External) and value.name == "json.text":
+            return value.arguments[0]
+        if value is None or source is None:
+            return None
+        if (kept := stores.loaded(ev, source, args.frame, args.span)) is not None:
+            return kept
+        if isinstance(value, External) and value.name.startswith("io."):
+            value = _instance_method(ev, value, "read", args, "")
+        known = literal(value)
+        if known is None or not format or stores.is_written(ev, source, args.frame):
+            return None
+        return datafiles.load(known, format, args.span)
+
+    return apply
 
 
 def _dedent(ev: Evaluator, args: _Args) -> Value | None:
@@ -1114,22 +1145,58 @@ def _defaultdict(ev: Evaluator, args: _Args) -> Value | None:
 
 
 def _path(ev: Evaluator, args: _Args) -> Value | None:
-    value = args.get(0)
-    if isinstance(value, FilePath):
-        result: Value = value
-    elif isinstance(value, Text) and value.literal is not None:
-        result = FilePath(Path(value.literal), args.span)
-    elif value is None:
-        result = FilePath(Path("."), args.span)
-    else:
-        return External("pathlib.Path", args.span, instance=True, arguments=tuple(args.values))
+    first = _located(args.get(0), args)
+    if not isinstance(first, FilePath):
+        return first
+    path = first.path
     for part in args.values[1:]:
         known = literal(part)
         if known is None:
             return External("pathlib.Path", args.span, instance=True)
-        assert isinstance(result, FilePath)
-        result = FilePath(result.path / known, args.span)
-    return result
+        path = path / known
+    return FilePath(path, args.span)
+
+
+def _located(value: Value | None, args: _Args) -> FilePath | External:
+    """A path, by its first part."""
+    if isinstance(value, FilePath):
+        return value
+    if isinstance(value, Text) and value.literal is not None:
+        return FilePath(Path(value.literal), args.span)
+    if value is None:
+        return FilePath(Path("."), args.span)
+    return External("pathlib.Path", args.span, instance=True, arguments=tuple(args.values))
+
+
+def _resources(ev: Evaluator, args: _Args) -> Value | None:
+    """``importlib.resources.files(package)``: the folder of a package, and what is in it."""
+    package = args.get(0, "anchor") or args.get(0, "package")
+    name = literal(package) if package is not None else args.frame.module.name
+    if isinstance(package, Namespace):
+        return FilePath(package.module.source.file.parent, args.span)
+    if name is None:
+        return None
+    if name == args.frame.module.name and not args.frame.module.is_package:
+        return FilePath(args.frame.module.source.file.parent, args.span)
+    return FilePath(Path(*name.split(".")), args.span)
+
+
+def _resource(how: str) -> _Function:
+    """``read_text(package, name)``, ``open_text(package, name)`` and their like."""
+
+    def apply(ev: Evaluator, args: _Args) -> Value | None:
+        folder, name = _resources(ev, args), args.get(1, "resource")
+        known = literal(name) if name is not None else None
+        if not isinstance(folder, FilePath) or known is None:
+            return None
+        path = FilePath(folder.path / known, args.span)
+        if how == "path":
+            return path
+        if how == "open":
+            return External("io.TextIOWrapper", args.span, instance=True, arguments=(path,))
+        return _file_text(ev, path.path, args)
+
+    return apply
 
 
 def _dirname(ev: Evaluator, args: _Args) -> Value | None:
@@ -1138,7 +1205,7 @@ def _dirname(ev: Evaluator, args: _Args) -> Value | None:
 
 
 def _open(ev: Evaluator, args: _Args) -> Value | None:
-    path = _path(ev, args)
+    path = _located(args.get(0, "file"), args)
     return External("io.TextIOWrapper", args.span, instance=True, arguments=(path,) if path is not None else ())
 
 
@@ -1323,9 +1390,9 @@ _FUNCTIONS: dict[str, _Function] = {
     "orjson.dumps": _dumps,
     "ujson.dumps": _dumps,
     **{
-        f"{module}.{name}": _loads
-        for module in ("json", "orjson", "ujson", "simplejson", "pickle", "yaml")
-        for name in ("load", "loads", "safe_load")
+        f"{module}.{name}": _loads(format)
+        for module, format in _FORMATS.items()
+        for name in ("load", "loads", "safe_load", "full_load")
     },
     "copy.copy": _copy("shallow"),
     "copy.deepcopy": _copy("deep"),
@@ -1364,6 +1431,14 @@ _FUNCTIONS: dict[str, _Function] = {
     "pathlib.PurePath": _path,
     "os.path.join": _path,
     "os.path.dirname": _dirname,
+    "importlib.resources.files": _resources,
+    "importlib.resources.as_file": _same,
+    "importlib.resources.read_text": _resource("read"),
+    "importlib.resources.read_binary": _resource("read"),
+    "importlib.resources.open_text": _resource("open"),
+    "importlib.resources.open_binary": _resource("open"),
+    "importlib.resources.path": _resource("path"),
+    "pkgutil.get_data": _resource("read"),
     "os.path.abspath": _same,
     "os.path.realpath": _same,
     "io.open": _open,

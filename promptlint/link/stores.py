@@ -90,6 +90,12 @@ def loaded(ev: Evaluator, source: Expr, frame: Frame, span: Span) -> Value | Non
     return cached if _grows(cached) else None
 
 
+def is_written(ev: Evaluator, source: Expr, frame: Frame) -> bool:
+    """Whether the same module writes to where ``source`` reads."""
+    place = _place(source, ev.summary(frame.function))
+    return bool(place) and next(_writers(ev, frame.module, place), None) is not None
+
+
 def _written(ev: Evaluator, module: Module, place: Place, key: tuple[str, Module, Place], span: Span) -> Value:
     """What stands at a place after all that the module writes there again and again."""
     writers = list(_writers(ev, module, place))[:MAX_WRITERS]
