@@ -295,7 +295,10 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
             return Hole(shown, args.span, args.origins)
         return source(ev, row, args.span, args.level, shown)
     last = name.rpartition(".")[2]
-    made = prompts.made(ev, name, args.values, args.keywords, args.span) or _client(ev, name, args)
+    prompt = prompts.made(ev, name, args.values, args.keywords, args.span)
+    if prompt is not None:
+        return prompt
+    made = _client(ev, name, args)
     if made is not None:
         return replace(made, this=func.this) if isinstance(func.this, External) and func.instance else made
     if last in _MESSAGE_CLASSES and not func.instance:
