@@ -153,7 +153,7 @@ def _root_frame(ev: Evaluator, root: Function) -> Frame:
     generic = ev.generic(root)
     frame = ev.new_frame(root, CALL, this=generic.this)
     entry = entry_of(ev, root)
-    if entry is not None and not _is_started(entry):
+    if entry is not None and not is_started(entry):
         # What the outside hands in, also where other code of the project passes it on.
         for parameter in root.parameters[1 if root.is_method else 0 :]:
             if parameter.kind not in ("args", "kwargs"):

@@ -31,6 +31,7 @@ from promptlint.expression import (
     Star,
     Test,
     unchanged,
+    children,
 )
 from promptlint.expression import Item as ItemOf
 from promptlint.link import alike, strings, thinking
@@ -360,8 +361,6 @@ def _is_of_project(ev: Evaluator, node: Expr, frame: Frame) -> bool:
 
 def _leaves(node: Expr) -> Iterator[Expr]:
     """The parameters, and what is read from outside without arguments, that an expression is made of."""
-    from promptlint.link.evaluate import children
-
     waiting, seen = [node], set[int]()
     while waiting and len(seen) < MAX_LEAVES:
         current = waiting.pop()
