@@ -104,10 +104,14 @@ def _fewer(found: list[Break]) -> Iterator[Break]:
     What is beyond that is for the next run: whoever moves the first values out of the way sees the others then.
     """
     seen: Counter[Scope] = Counter()
+    loudest: dict[Scope, Severity] = {}
     for broken in sorted(found, key=lambda b: b.segment):
         if broken.severity > Severity.INFO:
             seen[broken.scope] += 1
-            if seen[broken.scope] > MANY_BREAKS or (seen[broken.scope] > 1 and broken.confidence < Confidence.HIGH):
+            # One that happens less often does not hide one that happens on every turn.
+            covered = loudest.get(broken.scope, Severity.INFO) >= broken.severity
+            loudest[broken.scope] = max(loudest.get(broken.scope, Severity.INFO), broken.severity)
+            if seen[broken.scope] > MANY_BREAKS or (covered and broken.confidence < Confidence.HIGH):
                 broken = replace(broken, severity=Severity.INFO)
         yield broken
 
