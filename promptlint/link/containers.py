@@ -30,8 +30,8 @@ from promptlint.expression import (
     Slice,
     Star,
     Test,
-    unchanged,
     children,
+    unchanged,
 )
 from promptlint.expression import Item as ItemOf
 from promptlint.link import alike, strings, thinking
