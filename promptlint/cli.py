@@ -121,6 +121,12 @@ class _Check(click.Command):
     help="Instead of a report, write a comment into the code for each finding, so that it is shown no more.",
 )
 @click.option(
+    "--fix",
+    is_flag=True,
+    help="Change the code where that ends a finding and changes nothing of the prompt but its order; report the rest.",
+)
+@click.option("--diff", is_flag=True, help="Instead of a report, print what --fix would change, and change nothing.")
+@click.option(
     "--include-tests", is_flag=True, default=None, help="Also report on tests, and count their calls as evidence."
 )
 def check(
@@ -133,6 +139,8 @@ def check(
     baseline: Path | None,
     changed_since: str | None,
     add_ignore: str | None,
+    fix: bool,
+    diff: bool,
     **overrides: Any,
 ) -> int:
     """Report what makes requests miss the cache.
@@ -143,8 +151,18 @@ def check(
     stdin = _stdin(paths, stdin_filename)
     settings, registry = _settings([Path(stdin[0])] if stdin else paths, overrides)
     reason = _reason(add_ignore, stdin)
+    if (fix or diff) and (stdin is not None or reason is not None):
+        other = "standard input" if stdin is not None else "--add-ignore"
+        raise click.UsageError(f"--{'diff' if diff else 'fix'} is about files: it cannot be used with {other}")
     filters = _filters(baseline, changed_since, paths[0] if paths and stdin is None else Path("."))
     report = _run([path for path in paths if path != _STDIN], settings, stdin)
+    if fix or diff:
+        report, changes = _fixed(report, paths, settings, filters, write=not diff)
+        if diff:
+            from promptlint import terminal
+
+            terminal.write(changes, output_file)
+            return FOUND if changes and not exit_zero else CLEAN
     report = _narrowed(report, filters, settings)
     listed = [finding for finding in report.findings if _below(finding, settings) is None]
     if reason is not None:
@@ -446,6 +464,29 @@ def _run(paths: Sequence[Path], settings: Settings, stdin: tuple[str, str] | Non
         return engine.check(paths, settings, stdin=stdin, progress=progress)
 
 
+def _fixed(
+    report: Report, paths: Sequence[Path], settings: Settings, filters: Sequence[_Filter], *, write: bool
+) -> tuple[Report, str]:
+    """The report on the code with its fixes, which are written to the files if so asked, and the fixes as a diff."""
+    from promptlint import engine
+    from promptlint.fix import plan
+    from promptlint.fix import write as files
+    from promptlint.output.words import active, count
+
+    def listed(report: Report) -> list[Finding]:
+        found = [f for f in active(report.findings) if _below(f, settings) is None]
+        return [f for f in found if all(passes(f) for _, passes in filters)]
+
+    made = plan.make(report, listed, lambda texts: engine.check(paths or [Path(".")], settings, overlay=texts))
+    if write:
+        files.write(made.rewrites)
+    if made.fixed or not write:
+        where = f" in {count(len(made.rewrites), 'file')}" if made.rewrites else ""
+        could = "fixed" if write else "can be fixed"
+        click.echo(f"promptlint: {count(made.fixed, 'cause')} {could}{where}", err=True)
+    return made.report, files.diff(made.rewrites)
+
+
 def _filters(baseline: Path | None, changed_since: str | None, place: Path) -> list[_Filter]:
     """For each option that sets findings aside how to say so, and whether it lets a finding through."""
     filters: list[_Filter] = []
@@ -626,6 +667,7 @@ def _expected() -> tuple[type[Exception], ...]:
     """The errors whose message is meant for the user; none when the installation is too broken to say."""
     try:
         from promptlint import baseline, changes, config, engine, ignores, registry, server, terminal
+        from promptlint.fix import write
     except ImportError:
         return ()
     return (
@@ -638,6 +680,7 @@ def _expected() -> tuple[type[Exception], ...]:
         registry.UnknownRule,
         server.ServerError,
         terminal.WriteError,
+        write.FixError,
     )
 
 

@@ -37,7 +37,8 @@ while True:
 ```
 
 ## Fix safety
-`sorted()` is safe for strings and numbers. Other elements need a key.
+`--fix` writes `sorted(...)` where the elements are known to be strings or paths, all of them are used, and the order is
+then fixed. Other elements need a key.
 
 ## Limits
 Dictionaries keep insertion order and are not reported. Inside one process the order of a set does not change.

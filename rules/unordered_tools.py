@@ -37,8 +37,9 @@ while True:
 ```
 
 ## Fix safety
-`sorted()` is safe for names. Sorting a list that grows during the conversation puts late tools in the middle of it:
-sort each group, and append what was discovered later.
+`--fix` writes `sorted(...)` around the names that the list is made of, where they are known to be strings.
+Sorting a list that grows during the conversation puts late tools in the middle of it: sort each group, and append what
+was discovered later.
 
 ## Limits
 Dictionaries keep insertion order and are not reported. Inside one process the order of a set does not change.

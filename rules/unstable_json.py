@@ -41,6 +41,7 @@ while True:
 ```
 
 ## Fix safety
+`--fix` writes `sorted(...)` around what the value is made of, where that is known to be strings or paths.
 `sort_keys=True` orders the keys of dicts only: a list keeps the order of what it was made of, and needs `sorted(...)`.
 Arguments that the model wrote should be kept as it wrote them.
 

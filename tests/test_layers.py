@@ -19,7 +19,7 @@ LAYERS = (
     {"link"},
     {"registry", "config", "suppress", "fingerprint", "baseline", "changes", "ignores"},
     {"api", "engine"},
-    {"output", "terminal"},
+    {"output", "terminal", "fix"},
     {"server"},
     {"cli"},
     {"__main__"},

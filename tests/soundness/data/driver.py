@@ -67,6 +67,8 @@ def install(host):
     time.gmtime = time.localtime = lambda seconds=None: REAL["gmtime"](clock.read() if seconds is None else seconds)
     time.strftime = lambda form, when=None: REAL["strftime"](form, when or time.gmtime())
     socket.gethostname = lambda: host
+    listed = os.listdir
+    os.listdir = lambda path=".": sorted(listed(path), key=hash)  # in no order that lasts
     recorder.tick = clock.tick
 
 
