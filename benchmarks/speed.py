@@ -1,9 +1,11 @@
-"""Time and memory of ``promptlint check`` beside ``ruff check --no-cache`` on one tree of about 100,000 lines.
+"""Time and memory of ``promptlint check`` beside ``ruff check --no-cache`` on trees of 100,000 lines and more.
 
 usage: python benchmarks/speed.py [TREE] [--runs 5] [--write]
 
-Without TREE, the published applications of PACKAGES are downloaded (pip, wheels only, nothing of them is run) into
-benchmarks/.cache and unpacked there. The two commands run in turns, so that what else the machine does strikes both;
+Without TREE, two trees are made in benchmarks/.cache of published packages (pip, wheels only, nothing of them is run):
+"a web application" (Django with the chat service of examples/ in it: a request here and there, as in most code bases)
+and "LLM applications" (which send requests nearly everywhere, the hard case).
+The two commands run in turns, so that what else the machine does strikes both;
 the table gives the median. Processor time is user plus system time of the process and its children, memory the
 largest resident size. ``--write`` puts the table into docs/benchmarks.md between its markers.
 """
@@ -27,8 +29,19 @@ CACHE = HERE / ".cache"
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 START, END = "<!-- speed: start -->", "<!-- speed: end -->"
 
-PACKAGES = ("aider-chat==0.86.2", "gpt-researcher==0.16.1", "mem0ai==2.2.1", "paper-qa==2026.8.12", "ra-aid==0.30.2")
-"""Applications that send requests in many places: hard for promptlint, nothing special to ruff."""
+TREES = {
+    "a web application": ("Django==5.1",),
+    "LLM applications": (
+        "aider-chat==0.86.2",
+        "gpt-researcher==0.16.1",
+        "mem0ai==2.2.1",
+        "paper-qa==2026.8.12",
+        "ra-aid==0.30.2",
+    ),
+}
+"""Requests here and there, as in most code bases; and requests nearly everywhere, the hard case."""
+WITH_EXAMPLE = "a web application"
+EXAMPLE = HERE.parent / "examples" / "chat_service"
 
 
 @dataclass(frozen=True)
@@ -40,10 +53,10 @@ class Run:
     memory: float
 
 
-def build_tree() -> Path:
-    """Downloads and unpacks PACKAGES, once."""
-    tree = CACHE / "tree"
-    for package in PACKAGES:
+def build_tree(name: str) -> Path:
+    """Downloads and unpacks the packages of one of TREES, once."""
+    tree = CACHE / name.replace(" ", "-")
+    for package in TREES[name]:
         folder = tree / package.replace("==", "-")
         if folder.is_dir():
             continue
@@ -54,13 +67,16 @@ def build_tree() -> Path:
                 break
         with zipfile.ZipFile(next(wheels.glob("*.whl"))) as wheel:
             wheel.extractall(folder)
+    if name == WITH_EXAMPLE:
+        shutil.copytree(EXAMPLE, tree / EXAMPLE.name, dirs_exist_ok=True)
     return tree
 
 
 def measure(command: list[str]) -> Run:
     """Runs a command once; its exit code may say that there are findings, but not that it failed."""
+    installed = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=installed)
     assert process.stderr is not None
     said = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -82,8 +98,8 @@ def size(tree: Path) -> tuple[int, int]:
     return len(files), sum(file.read_bytes().count(b"\n") for file in files)
 
 
-def table(tree: Path, runs: int) -> str:
-    """The measurement as Markdown."""
+def table(tree: Path, what: str, runs: int) -> str:
+    """The measurement of one tree as Markdown; ``what`` says what is in it."""
     ruff = shutil.which("ruff", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if ruff is None:
         sys.exit("ruff is not installed: pip install ruff")
@@ -100,9 +116,8 @@ def table(tree: Path, runs: int) -> str:
             if turn:  # the first turn warms the file cache up
                 measured[name].append(run)
     files, lines = size(tree)
-    what = ", ".join(PACKAGES) if tree.is_relative_to(CACHE) else tree.name
     rows = [
-        f"{lines:,} lines in {files:,} Python files ({what});",
+        f"{what}: {lines:,} lines in {files:,} Python files;",
         f"median of {runs} alternating runs; {os.cpu_count()} processors, Python {platform.python_version()}.",
         "",
         "| command | version | wall | processor | peak memory |",
@@ -122,11 +137,17 @@ def table(tree: Path, runs: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("tree", nargs="?", type=Path, help="a folder; default: PACKAGES, downloaded")
+    parser.add_argument("tree", nargs="?", type=Path, help="a folder; default: TREES, downloaded")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     arguments = parser.parse_args()
-    text = table((arguments.tree or build_tree()).resolve(), arguments.runs)
+    if arguments.tree is not None:
+        text = table(arguments.tree.resolve(), arguments.tree.name, arguments.runs)
+    else:
+        contents = {
+            n: f"**{n}** ({', '.join(p)}{' and the example service' * (n == WITH_EXAMPLE)})" for n, p in TREES.items()
+        }
+        text = "\n\n".join(table(build_tree(n), what, arguments.runs) for n, what in contents.items())
     print(text)
     if arguments.write:
         page = PAGE.read_text(encoding="utf-8")
