@@ -10,7 +10,7 @@ from promptlint.tokens import Interval
 
 
 class Severity(IntEnum):
-    """How much is lost and how often; the levels of DESIGN section 3."""
+    """How much is lost and how often."""
 
     INFO = 1
     WARNING = 2

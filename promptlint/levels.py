@@ -1,4 +1,4 @@
-"""The gates and levels of DESIGN section 3: what ends a shared prefix too early, and how loudly to say so.
+"""The gates and levels: what ends a shared prefix too early, and how loudly to say so.
 
 Rules read the verdicts (``Request.breaks``) and add words; none of them repeats a gate.
 """
@@ -529,7 +529,7 @@ def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
 
 
 def _loudness(cause: Cause, scope: Scope, region: Region, gap: float) -> Severity:
-    """The level by DESIGN's table, before gates."""
+    """The level by scope and loss, before gates."""
     if scope is Scope.TURN:
         slow = cause.grain is not None and cause.grain > gap and cause.grain >= HOUR
         return Severity.INFO if slow else Severity.ERROR

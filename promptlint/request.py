@@ -16,7 +16,7 @@ from promptlint.tokens import Interval
 
 
 class Axis(StrEnum):
-    """What has to change for a value's bytes to differ (DESIGN section 2)."""
+    """What has to change for a value's bytes to differ."""
 
     CALL = "call"
     TURN = "turn"
@@ -144,7 +144,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """Evidence that a prefix is sent more than once (gate 1 of DESIGN section 3).
+    """Evidence that a prefix is sent more than once (the first gate of ``levels``).
 
     ``turns``: a history is kept and sent again. ``repeats``: "loop", "entry", "template" or ``None``; "assumed" when
     nothing in the project calls the code that sends. ``why`` says it in words, at ``span``.
@@ -222,7 +222,7 @@ class Mutator:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Where a prefix ends too early, judged by the gates and levels of DESIGN section 3.
+    """Where a prefix ends too early, judged by the gates and levels of ``levels``.
 
     ``segment`` is the index of the segment that varies, ``lost`` the tokens behind it that do not vary in ``scope``.
     """

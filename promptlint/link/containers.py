@@ -118,7 +118,7 @@ def hash_order(ev: Evaluator, frame: Frame, at: At) -> Origins:
 
 def _set_order(what: str, span: Span, level: int) -> Origins:
     axes = frozenset({Axis.PROCESS, Axis.HASH_SEED})
-    return (Origin("unordered", what, span, level, axes, because="knowledge/stdlib.toml: set"),)
+    return (Origin("unordered", what, span, level, axes, because="Python documentation: PYTHONHASHSEED"),)
 
 
 def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], Value], cheap: bool) -> Value:

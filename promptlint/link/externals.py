@@ -1312,7 +1312,7 @@ def _getenv(ev: Evaluator, args: _Args) -> Value | None:
         args.span,
         IMPORT,
         frozenset({Axis.MACHINE, Axis.DEPLOYMENT}),
-        because="knowledge/stdlib.toml: os.getenv",
+        because="knowledge/sources.toml: os.getenv",
     )
     return Hole(shown, args.span, (origin,), persistent=True)
 

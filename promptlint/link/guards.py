@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
 
 LARGE_MESSAGES, LARGE_TOKENS = 40, 32_000
-"""A threshold above which a rewrite counts as rare (DESIGN section 3), in messages and in tokens."""
+"""A threshold above which a rewrite counts as rare, in messages and in tokens."""
 SIZE_NAMES = re.compile(
     r"(len|count|token|size|num|total|length|chars|usage|budget|utili[sz]ation|context_ratio|fill)", re.IGNORECASE
 )

@@ -76,7 +76,7 @@ KEPT = (Text, Const, Instance, Routine, Type, External)
 COUNTER = "builtins.int"
 """Type of the holes that ``range`` and ``enumerate`` give."""
 LARGE_SUM = 32_000
-"""Tokens or characters from which on a limit counts as one that is seldom reached (DESIGN section 3)."""
+"""Tokens or characters from which on a limit counts as one that is seldom reached."""
 MAX_NESTING = 4
 """Depth to which the parts of a loop variable are followed."""
 _ORDERS = frozenset(("<", "<=", ">", ">="))

@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, get_overloads
 
 import pytest
 
+import promptlint
 from promptlint.knowledge import ClientRow, SinkRow, load
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # litellm asks the network for prices otherwise
@@ -314,3 +316,11 @@ def test_ignored_names_are_parameters_of_some_call(name: str, older: set[str]) -
         else:
             taken |= {n for function in targets(sink) for n in accepts(function)[0]}
     assert set(header["ignore"]) - taken == older
+
+
+def test_code_cites_rows_that_exist() -> None:
+    code = "\n".join(file.read_text("utf-8") for file in Path(promptlint.__file__).parent.rglob("*.py"))
+    cited = set(re.findall(r'"knowledge/(\w+\.toml): ([\w.]+)"', code))
+    assert cited
+    folder = files("promptlint.knowledge")
+    assert [(file, name) for file, name in cited if f'"{name}"' not in folder.joinpath(file).read_text("utf-8")] == []

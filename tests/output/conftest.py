@@ -85,7 +85,7 @@ TIME = Finding(
     advice="Put the time into the newest user message, behind everything that stays the same.",
     origin=CLOCK.origin,
     flow=(
-        Step(CLOCK.origin, "clock, second granularity", "knowledge/stdlib.toml: datetime.now"),
+        Step(CLOCK.origin, "clock, second granularity", "knowledge/sources.toml: datetime.now"),
         Step(find(PROMPTS, "{stamp()}"), "formatted into the prompt text"),
         Step(
             find(AGENT, "system_prompt(self.user)"),

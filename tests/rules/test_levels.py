@@ -1,4 +1,4 @@
-"""Every row of DESIGN's table of levels, and every gate in front of it."""
+"""Every level, and every gate in front of it."""
 
 from __future__ import annotations
 
