@@ -480,10 +480,9 @@ def _fixed(
     made = plan.make(report, listed, lambda texts: engine.check(paths or [Path(".")], settings, overlay=texts))
     if write:
         files.write(made.rewrites)
-    if made.fixed or not write:
+    if made.changes or not write:
         where = f" in {count(len(made.rewrites), 'file')}" if made.rewrites else ""
-        could = "fixed" if write else "can be fixed"
-        click.echo(f"promptlint: {count(made.fixed, 'cause')} {could}{where}", err=True)
+        click.echo(f"promptlint: {count(made.changes, 'change')} {'made' if write else 'to make'}{where}", err=True)
     return made.report, files.diff(made.rewrites)
 
 

@@ -137,10 +137,10 @@ def edits(disorder: Disorder, modules: Mapping[str, Module]) -> dict[str, list[c
     source = home.at(disorder.origin) if home else None
     if home is None or source is None:
         return None
-    listing = disorder.row in LISTINGS
-    source = _whole(home, source)
-    name = _named(home, source)
-    if _iterated(home, source) or (disorder.row in LISTS and name is not None):
+    top = _whole(home, source)
+    listing = disorder.row in LISTINGS and top is source
+    source, name = top, _named(home, top)
+    if _iterated(home, source) or (listing and disorder.row in LISTS and name is not None):
         found = [(home, source)]
     elif listing or name is None:
         return None
@@ -155,7 +155,7 @@ def edits(disorder: Disorder, modules: Mapping[str, Module]) -> dict[str, list[c
             found += listed
     result: dict[str, list[cst.BaseExpression]] = {}
     for module, node in found:
-        whole = _sortable(module, node, home, source, listing and node is home.at(disorder.origin))
+        whole = _sortable(module, node, home, source, listing)
         if whole is None or not _may_sort(module, node):
             return None
         if whole not in result.setdefault(module.path, []):
@@ -195,7 +195,7 @@ def _refers(module: Module, node: cst.BaseExpression, home: Module, source: cst.
     if isinstance(bound[0], meta.ImportAssignment):
         names = bound[0].get_qualified_names_for(node.value)
         stem = home.path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
-        return any(q.name == name or q.name.endswith(f"{stem}.{name}") for q in names)
+        return any(f".{q.name}".endswith(f".{stem}.{name}") for q in names)
     return module is home and home.assigned(bound[0]) is source
 
 
@@ -254,11 +254,7 @@ def _may_sort(module: Module, node: cst.BaseExpression) -> bool:
     statement: cst.CSTNode = node
     inner: cst.CSTNode = node
     for above, below in module.around(node):
-        if isinstance(above, cst.Subscript) and above.value is below:
-            return False
-        if isinstance(above, cst.Call) and called(above) in _PICK:
-            return False
-        if isinstance(above, cst.CompIf):
+        if _takes_part(above, below) or isinstance(above, cst.CompIf):
             return False
         if isinstance(above, cst.BaseStatement | cst.BaseSmallStatement):
             statement, inner = above, below
@@ -309,20 +305,20 @@ def _picked(module: Module, target: cst.BaseExpression) -> bool:
     """Whether a part of what a name holds is taken by its place; an attribute is not followed, and may be."""
     if not isinstance(target, cst.Name):
         return not isinstance(target, cst.Subscript | cst.SimpleString | cst.FormattedString | cst.Call)
-    for bound in module.bindings(target):
-        for access in bound.references:
-            above = module.parents.get(access.node)
-            if isinstance(above, cst.Subscript) and above.value is access.node and not _by_key(above):
-                return True
-            call = module.parents.get(above) if isinstance(above, cst.Arg) else None
-            if isinstance(call, cst.Call) and called(call) in _PICK:
-                return True
-    return False
+    accesses = [access.node for bound in module.bindings(target) for access in bound.references]
+    return any(_takes_part(above, below) for node in accesses for above, below in module.around(node))
+
+
+def _takes_part(above: cst.CSTNode, below: cst.CSTNode) -> bool:
+    """Whether some of what an expression holds, or of what it is part of, is taken by its place."""
+    if isinstance(above, cst.Subscript):
+        return above.value is below and not _by_key(above)
+    return isinstance(above, cst.Call) and called(above) in _PICK
 
 
 def _by_key(node: cst.Subscript) -> bool:
     inner = node.slice[0].slice
-    return isinstance(inner, cst.Index) and not isinstance(inner.value, cst.Integer | cst.UnaryOperation)
+    return isinstance(inner, cst.Index) and is_text(inner.value)
 
 
 class _Sort(cst.CSTTransformer):

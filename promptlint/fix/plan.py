@@ -32,10 +32,10 @@ _Line = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The files to rewrite, how many findings that ends, and the report on the code as it will be."""
+    """The files to rewrite, how many expressions that changes, and the report on the code as it will be."""
 
     rewrites: tuple[Rewrite, ...]
-    fixed: int
+    changes: int
     report: Report
 
 
@@ -48,7 +48,7 @@ def make(report: Report, listed: Listed, analyse: Analyse) -> Plan:
     originals: dict[str, Source] = {}
     texts: dict[str, str] = {}
     hopeless: set[_Line] = set()
-    fixed = 0
+    changes = 0
     for _ in range(_ROUNDS):
         disorders = _disorders(report, [f for f in listed(report) if f.rule in FIXABLE], hopeless)
         modules = _modules(report, disorders, originals, texts)
@@ -63,10 +63,10 @@ def make(report: Report, listed: Listed, analyse: Analyse) -> Plan:
             wanted = {d: made for d, made in wanted.items() if _line(d.origin) not in failed}
         if not wanted:
             break
-        fixed += len(wanted)
+        changes += len({node for made in wanted.values() for nodes in made.values() for node in nodes})
         texts, report = trial, after
     rewrites = (Rewrite(originals[path], text) for path, text in sorted(texts.items()))
-    return Plan(tuple(r for r in rewrites if r.text != r.source.text), fixed, report)
+    return Plan(tuple(r for r in rewrites if r.text != r.source.text), changes, report)
 
 
 def _causes(report: Report) -> Iterator[Cause]:

@@ -88,6 +88,16 @@ UNCERTAIN: dict[str, str] = {
     "text of a set": program("{NAMES}", NAMES),
     "some of them": program("{', '.join(list(NAMES)[:3])}", NAMES),
     "some of them later": program("{', '.join(some[:3])}", NAMES + "some = list(NAMES)"),
+    "one of them": program(
+        "{rooms()}",
+        NAMES + "def rooms():\n    lines = []\n    for n in NAMES:\n        lines.append(n)\n"
+        "    return ' '.join(lines) + lines[0]",
+    ),
+    "set that must stay a set": program(
+        "{notes()}",
+        FOLDER + "def notes():\n    files = set(os.listdir(FOLDER))\n    files.add(1)\n"
+        "    return json.dumps(list(files))",
+    ),
     "ends early": program(
         "{rooms()}",
         NAMES + "def rooms():\n    lines = []\n    for n in NAMES:\n        lines.append(n)\n"
