@@ -164,10 +164,13 @@ def edits(disorder: Disorder, modules: Mapping[str, Module]) -> dict[str, list[c
 
 
 def _whole(module: Module, node: cst.BaseExpression) -> cst.BaseExpression:
-    """The set that a set is made into: ``NAMES - {"door"}`` of ``NAMES``, and the ``set(...)`` around a collection."""
+    """The set that a set is made into, in whatever order: ``NAMES - {"door"}`` or ``{*NAMES, "door"}`` of ``NAMES``."""
     above = module.parents.get(node)
     if isinstance(above, cst.BinaryOperation) and isinstance(above.operator, _SET_OPERATORS):
         return _whole(module, above)
+    if isinstance(above, cst.StarredElement) or (isinstance(above, cst.CompFor) and above.iter is node):
+        made = module.parents.get(above)
+        return _whole(module, made) if isinstance(made, cst.Set | cst.SetComp) else node
     call = module.parents.get(above) if isinstance(above, cst.Arg) else None
     if isinstance(call, cst.Call) and called(call) in ("set", "frozenset"):
         return _whole(module, call)
@@ -277,15 +280,18 @@ def _goes_through(module: Module, body: cst.BaseSuite) -> bool:
     """Whether a loop treats each element alike: it does not end early, count, or keep what is later cut."""
     reader = _Body()
     body.visit(reader)
-    return not reader.stops and not any(_picked(module, name) for name in reader.kept)
+    if reader.stops or reader.gathers == {"add"}:  # what only fills another set is sorted where that one is listed
+        return False
+    return not any(_picked(module, name) for name in reader.kept)
 
 
 class _Body(cst.CSTVisitor):
-    """What the body of a loop does: whether it can stop early, and the names that it changes."""
+    """What the body of a loop does: whether it can stop early, the names that it changes, and how."""
 
     def __init__(self) -> None:
         self.stops = False
         self.kept: list[cst.BaseExpression] = []
+        self.gathers: set[str] = set()
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         match node:
@@ -294,10 +300,12 @@ class _Body(cst.CSTVisitor):
             case cst.Comparison(left=left, comparisons=[*others]):
                 sides = [left, *(other.comparator for other in others)]
                 self.stops |= any(isinstance(side, cst.Integer) for side in sides)
-            case cst.Call(func=cst.Attribute(value=receiver)):
+            case cst.Call(func=cst.Attribute(value=receiver, attr=attr)):
                 self.kept.append(receiver)
+                self.gathers |= {attr.value} & _CHANGE
             case cst.AssignTarget(target=target) | cst.AugAssign(target=target):
                 self.kept.append(target)
+                self.gathers.add("=")
         return True
 
 

@@ -43,6 +43,21 @@ FIXABLE: dict[str, tuple[str, str]] = {
         program("{'/'.join(NAMES)} {'+'.join(OTHERS)}", NAMES + 'OTHERS = {"cat", "dog", "bird", "fish"}'),
         "{'/'.join(sorted(NAMES))} {'+'.join(sorted(OTHERS))}",
     ),
+    "set made of sets": (
+        program("{', '.join({*NAMES, 'yard'} | {n.upper() for n in NAMES})}", NAMES),
+        "join(sorted({*NAMES, 'yard'} | {n.upper() for n in NAMES}))",
+    ),
+    "set filled from a set": (
+        program("{rooms()}", NAMES + "def rooms():\n    seen = set()\n    for n in NAMES:\n"
+                "        seen.add(n)\n    return ' '.join(seen)"),
+        "    for n in NAMES:\n        seen.add(n)\n    return ' '.join(sorted(seen))",
+    ),
+    "each once": (
+        program("{rooms()}", NAMES + "def rooms():\n    seen, lines = set(), []\n    for n in NAMES:\n"
+                "        if n not in seen:\n            seen.add(n)\n            lines.append(n)\n"
+                "    return ' '.join(lines)"),
+        "for n in sorted(NAMES):",
+    ),
     "json of a dict": (
         program("{json.dumps(known)}", NAMES + "known = {n: len(n) for n in NAMES}  # by name"),
         "known = {n: len(n) for n in sorted(NAMES)}  # by name",

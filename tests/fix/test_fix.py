@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from promptlint import cli
+from promptlint.fix import order
 from tests.fix.programs import FIXABLE, NAMES, UNCERTAIN, program
 from tests.soundness import truth
 
@@ -207,3 +208,25 @@ def test_libcst_is_loaded_for_fixes_only(tmp_path: Path) -> None:
     for options, loaded in (([], 0), (["--diff"], 1)):
         command = [sys.executable, "-c", code, "check", *options, "main.py"]
         assert subprocess.run(command, cwd=tmp_path, env=env, capture_output=True).returncode == loaded
+
+
+@pytest.mark.parametrize("changed", ["{}# no help\n", "", "def (:\n"], ids=["cause stays", "request gone", "no Python"])
+def test_change_that_does_not_end_the_cause_is_not_made(
+    changed: str, tmp_path: Path, check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = program("{', '.join(NAMES)}", NAMES)
+    file = saved(tmp_path, text)
+    monkeypatch.setattr(order, "applied", lambda module, _: changed.replace("{}", module.text))
+    assert check("--fix", "main.py").status == cli.FOUND
+    assert file.read_text() == text
+
+
+def test_one_that_fails_does_not_keep_another_from_its_fix(
+    tmp_path: Path, check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = program("{'/'.join(NAMES)} {'+'.join(OTHERS)}", NAMES + 'OTHERS = {"cat", "dog", "bird"}')
+    file = saved(tmp_path, text)
+    real = order.applied
+    monkeypatch.setattr(order, "applied", lambda *args: real(*args).replace("sorted(NAMES)", "tuple(NAMES)"))
+    assert check("--fix", "main.py").status == cli.FOUND
+    assert file.read_text() == text.replace("join(OTHERS)", "join(sorted(OTHERS))")
