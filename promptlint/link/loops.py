@@ -387,7 +387,7 @@ def _as_full(ev: Evaluator, node: Phi, made: Seq, frame: Frame) -> Seq:
     """A list that a loop fills until it is full: with the newest elements, when it starts with these."""
     if not any(isinstance(i, (Many, Rest, History, Base)) for i in made.items):
         return made
-    full = next((t for t in _ends_of(node.state) if _measures(t, node)), None)
+    full = next((t for t in _ends_of(node) if _measures(t, node)), None)
     if full is None:
         return made
     bounds = [o for p in full.parts if not _measured(p, node) for o in options(ev.eval(p, frame))]
@@ -407,10 +407,21 @@ def _as_full(ev: Evaluator, node: Phi, made: Seq, frame: Frame) -> Seq:
     return containers.with_edit(made, edit)
 
 
-def _ends_of(state: LoopState) -> Iterator[Test]:
-    """The comparisons that end a loop early: in the head of ``while``, or on the way to a ``break``."""
-    waiting = [state.test] if state.test is not None else []
-    waiting += [g.test for end in state.ends if end.leaves for g in end.guards if g.test is not None]
+def _ends_of(node: Phi) -> Iterator[Test]:
+    """The comparisons that end a loop which fills a list: in the head of ``while``, or on the way to a ``break``."""
+    state = node.state
+    if state.test is not None:
+        yield from (test for test in _comparisons([state.test]) if not _drains(test, node))
+    yield from _comparisons([g.test for end in state.ends if end.leaves for g in end.guards if g.test is not None])
+
+
+def _drains(test: Test, node: Phi) -> bool:
+    """Whether a loop goes on while there is more than a bound: one that takes away, and puts nothing in."""
+    left, right = test.parts
+    return (test.op in (">", ">=") and _measured(left, node)) or (test.op in ("<", "<=") and _measured(right, node))
+
+
+def _comparisons(waiting: list[Expr]) -> Iterator[Test]:
     while waiting:
         node = waiting.pop(0)
         if isinstance(node, Either):
