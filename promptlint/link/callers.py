@@ -24,6 +24,7 @@ from promptlint.expression import (
     Star,
 )
 from promptlint.index import Function
+from promptlint.link.program import reference_name
 from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, options
 
 if TYPE_CHECKING:
@@ -151,8 +152,6 @@ def _aimed(routine: Routine, function: Function) -> Routine:
 
 def _by_reference(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:
     """``to_thread(f, x)``, ``retry(f, x)``, ``executor.submit(f, x)``: the rest of the arguments go to ``f``."""
-    from promptlint.link.program import reference_name
-
     frame = ev.generic(caller)
     for position, argument in enumerate(call.args):
         if reference_name(argument) != function.name:

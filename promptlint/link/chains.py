@@ -12,6 +12,7 @@ from promptlint.expression import At, Attr, Call, Import, LoopState
 from promptlint.index import Function
 from promptlint.knowledge import EntryRow
 from promptlint.link import callers, objects
+from promptlint.link.sinks import chain
 from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, options
 from promptlint.span import Span, Step
 
@@ -241,8 +242,6 @@ def _registered(ev: Evaluator, function: Function) -> EntryRow | None:
         return None
     rows = [r for r in ev.knowledge.entries if r.how == "register"]
     for caller, call in ev.program.handed_over(function.name, function.module):
-        from promptlint.link.sinks import chain
-
         names = chain(call.func)
         if not names:
             continue

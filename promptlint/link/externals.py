@@ -14,10 +14,13 @@ from promptlint.expression import Attr, Call, Expr, Star, unchanged
 from promptlint.index import Function
 from promptlint.knowledge import SourceRow
 from promptlint.link import containers, datafiles, jinja, prompts, stores, strings
+from promptlint.link.loops import any_element, base_marker
+from promptlint.link.objects import session_value
 from promptlint.link.values import (
     IMPORT,
     Cell,
     Const,
+    Edit,
     Entry,
     External,
     FilePath,
@@ -171,8 +174,6 @@ def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame
         return base.keywords[name]
     full = f"{base.name}.{name}"
     if base.name.rpartition(".")[2] in SESSION_STORES and not base.instance and name not in _DICT_METHODS:
-        from promptlint.link.objects import session_value
-
         return session_value(ev, base.name, name, frame, span)
     row = ev.knowledge.sources.get(full)
     if row is not None and row.attribute:
@@ -376,8 +377,6 @@ def _library_window(ev: Evaluator, name: str, args: _Args) -> Value:
         limit.value if isinstance(limit, Const) and isinstance(limit.value, int) and row.unit == "messages" else None
     )
     sequence = containers.as_seq(ev, value, args.span)
-    from promptlint.link.values import Edit
-
     guard = None if row.unit == "messages" else "threshold"
     edit = Edit("window", args.span, ev.snippet(args.frame, args.node.at), keeps=keeps, guard=guard)
     return containers.with_edit(sequence, edit)
@@ -617,8 +616,6 @@ def _list_method(ev: Evaluator, this: Seq, name: str, args: _Args) -> Value:
     if name in ("__enter__", "__iter__"):
         return this
     if name in ("pop", "popleft"):
-        from promptlint.link.loops import any_element
-
         return any_element(ev, this, args.span, ev.snippet(args.frame, args.node.at))
     if name in ("union", "difference", "intersection", "symmetric_difference"):
         other = containers.as_seq(ev, args.values[0], args.span) if args.values else Seq("set", (), args.span)
@@ -642,8 +639,6 @@ def _dict_method(ev: Evaluator, this: Map, name: str, args: _Args) -> Value:
         found = containers.item(ev, this, args.values[0], args.span, ev.snippet(args.frame, args.node.at))
         if this.base is not None and isinstance(fallback, (Seq, Map)):
             if isinstance(found, Hole):
-                from promptlint.link.loops import base_marker
-
                 return base_marker(fallback, Cell(this.base, key))
             return found
         return join((found, fallback)) if fallback is not None else found
@@ -898,8 +893,6 @@ def _best(index: int) -> Callable[[Evaluator, _Args], Value | None]:
         deps = containers.ranking(ev, sequence, key, args.node, args.frame)
         if index:
             return replace(sequence, kind="list", order=union(sequence.order, deps))
-        from promptlint.link.loops import any_element
-
         one = any_element(ev, sequence, args.span, ev.snippet(args.frame, args.node.at))
         return containers.chosen(one, deps) if deps else one
 
@@ -943,8 +936,6 @@ def _zip(ev: Evaluator, args: _Args) -> Value | None:
     if sequences and all(s.known for s in sequences):
         rows = zip(*(s.items for s in sequences), strict=False)
         return Seq("iterator", tuple(One(Seq("tuple", tuple(row), args.span), args.span) for row in rows), args.span)
-    from promptlint.link.loops import any_element
-
     pair = Seq("tuple", tuple(One(any_element(ev, s, args.span, "element"), args.span) for s in sequences), args.span)
     return Seq("iterator", (Many(pair, args.span, True),), args.span, union(*(s.order for s in sequences)))
 
@@ -1126,8 +1117,6 @@ def _deque(ev: Evaluator, args: _Args) -> Value | None:
     base = containers.as_seq(ev, value, args.span) if value is not None else Seq("list", (), args.span)
     if limit is None or (isinstance(limit, Const) and limit.value is None):
         return replace(base, kind="list")
-    from promptlint.link.values import Edit
-
     keeps = limit.value if isinstance(limit, Const) and isinstance(limit.value, int) else None
     edit = Edit("window", args.span, ev.snippet(args.frame, args.node.at), keeps=keeps)
     return replace(base, kind="deque", edits=(*base.edits, edit))
@@ -1244,8 +1233,6 @@ def _next(ev: Evaluator, args: _Args) -> Value | None:
         shown = ev.snippet(args.frame, args.node.at)
         origin = Origin("counter", shown, args.span, args.level, frozenset({Axis.TURN, Axis.CALL}))
         return Hole(shown, args.span, (origin,) if value.level != args.level else ())
-    from promptlint.link.loops import any_element
-
     sequence = containers.as_seq(ev, value, args.span)
     found = (
         any_element(ev, sequence, args.span, ev.snippet(args.frame, args.node.at))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from promptlint.link.values import (
     Choice,
@@ -25,11 +24,9 @@ from promptlint.link.values import (
     Value,
     literal,
     options,
+    text,
 )
 from promptlint.span import Span
-
-if TYPE_CHECKING:
-    pass
 
 HISTORY_NAMES = re.compile(
     r"(^|[._\s(])\w*(histor|conversation|transcript|dialog|chat_log|thread|past_|previous_|prior_|old_m|memory\b|memories|turns|convo|chat_context|context_messages|all_messages|stored_messages|saved_messages)",
@@ -43,8 +40,6 @@ def is_history_name(name: str) -> bool:
 
 
 def message_of(role: str, content: Value, span: Span) -> Map:
-    from promptlint.link.values import text
-
     return Map({"role": Entry(text(role, span), span), "content": Entry(content, span)}, span)
 
 

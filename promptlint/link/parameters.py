@@ -20,6 +20,7 @@ from promptlint.expression import (
     Phi,
 )
 from promptlint.expression import Call as CallNode
+from promptlint.link.containers import tested
 from promptlint.link.values import Const, External, Hole, Map, Origin, Routine, Seq, Text, Type, Value, literal, options
 from promptlint.request import LEFT_OUT
 from promptlint.span import Span
@@ -240,8 +241,6 @@ def _key(node: Expr) -> object:
 
 def origins_of_test(ev: Evaluator, guard: Guard, frame: Frame) -> tuple[Origin, ...]:
     """What the outcome of a test depends on."""
-    from promptlint.link.containers import tested
-
     if guard.test is None:
         return ()
     value = ev.eval(guard.test, frame)
