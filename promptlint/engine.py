@@ -16,7 +16,7 @@ from promptlint import provider as providers
 from promptlint.config import Settings
 from promptlint.expression import At, Call
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
-from promptlint.index import terminal
+from promptlint.index import Function, terminal
 from promptlint.link import bodies, build, chains, scan, sinks
 from promptlint.link.evaluate import Evaluator
 from promptlint.link.program import Program
@@ -129,10 +129,7 @@ def reveal(paths: Sequence[Path], settings: Settings) -> dict[tuple[str, int], s
     return revealed
 
 
-def _reveal(ev: Evaluator, function: object, call: Call) -> str:
-    from promptlint.index import Function
-
-    assert isinstance(function, Function)
+def _reveal(ev: Evaluator, function: Function, call: Call) -> str:
     frame = ev.generic(function)
     shown: list[str] = []
     for piece in merged(pieces(ev, ev.eval(call.args[0], frame), ev.span(frame, call))):

@@ -18,7 +18,7 @@ from promptlint.levels import (
 )
 from promptlint.request import Cause, Parameter, Request
 
-KEY, SALT = "prompt_cache_key", "cache_salt"
+KEY = "prompt_cache_key"
 MAX_KEY = 64
 """Characters that a key may have (OpenAI)."""
 CHANGING = ("time", "random", "counter")

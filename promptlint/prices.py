@@ -1,4 +1,4 @@
-"""Dollars for input and output tokens, from the package genai-prices where it is installed (extra "prices")."""
+"""Dollars for input tokens, from the package genai-prices where it is installed (extra "prices")."""
 
 from __future__ import annotations
 
@@ -14,12 +14,21 @@ HINT = 'install "promptlint-cache[prices]" for dollars'
 
 def input_price(facts: Facts) -> Price | None:
     """The price of an input token of this model; ``None`` where it, or the package, is not known."""
-    return _price(facts, output=False)
+    if not facts.model or not facts.prices or not available():
+        return None
+    from genai_prices import Usage, calc_price
 
+    model = facts.model
 
-def output_price(facts: Facts) -> Price | None:
-    """The same for a token of the answer."""
-    return _price(facts, output=True)
+    def price(size: int) -> float:
+        size = max(1, size)
+        return float(calc_price(Usage(input_tokens=size), model, provider_id=facts.prices).total_price) / size
+
+    try:
+        price(1)
+    except (LookupError, ValueError):
+        return None
+    return price
 
 
 def available() -> bool:
@@ -29,22 +38,3 @@ def available() -> bool:
     except ImportError:
         return False
     return True
-
-
-def _price(facts: Facts, output: bool) -> Price | None:
-    if not facts.model or not facts.prices or not available():
-        return None
-    from genai_prices import Usage, calc_price
-
-    model = facts.model
-
-    def price(size: int) -> float:
-        size = max(1, size)
-        usage = Usage(output_tokens=size) if output else Usage(input_tokens=size)
-        return float(calc_price(usage, model, provider_id=facts.prices).total_price) / size
-
-    try:
-        price(1)
-    except (LookupError, ValueError):
-        return None
-    return price

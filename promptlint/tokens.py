@@ -41,18 +41,6 @@ class Interval:
         """Whether the number is known."""
         return self.low == self.high
 
-    def at_least(self, number: int) -> bool:
-        """Whether it is certainly ``number`` or more."""
-        return self.low >= number
-
-    def may_reach(self, number: int) -> bool:
-        """Whether it can be ``number`` or more."""
-        return self.high >= number
-
-    def plus(self, number: int) -> Interval:
-        """Moved up by a known ``number``."""
-        return Interval(self.low + number, self.high + number)
-
     def scaled(self, low: float, high: float) -> Interval:
         """Multiplied by a factor between ``low`` and ``high``, rounded outwards."""
         return Interval(floor(self.low * low), inf if self.high == inf else ceil(self.high * high))

@@ -50,7 +50,6 @@ _DIRECTIVES = {
     YEAR: "YyCG",
 }
 _FORMATTER = string.Formatter()
-_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 
 
 def strftime_grain(spec: str) -> float | None:

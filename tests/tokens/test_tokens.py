@@ -165,7 +165,7 @@ def test_claude_interval_holds_the_known_counts(text: str, v3: int, newer: int) 
 def test_documented_request_agrees_with_the_interval() -> None:
     """Anthropic's token counting page: this system and user text are 14 tokens, 7 of them the frame of the message."""
     parts = [count(text, "claude-opus-4-6", "anthropic") for text in ("You are a scientist", "Hello, Claude")]
-    total = sum(parts, ZERO).plus(7)
+    total = sum(parts, Interval(7, 7))
     assert total.low <= 14 <= total.high
 
 
@@ -252,7 +252,4 @@ def test_interval_arithmetic() -> None:
     assert Interval(2, 5) | Interval(4, 9) == Interval(2, 9)
     assert Interval(3, 10).scaled(1.1, 1.25) == Interval(3, 13)
     assert UNKNOWN.scaled(2, 3) == UNKNOWN
-    assert Interval(1, inf).plus(4) == Interval(5, inf)
-    assert Interval(5, 9).at_least(5) and not Interval(4, 9).at_least(5)
-    assert Interval(4, 9).may_reach(9) and not Interval(4, 9).may_reach(10)
     assert Interval(4, 4).exact and not UNKNOWN.exact
