@@ -1,6 +1,6 @@
-"""Ignore patterns as git reads them, for a walk that does not enter what is ignored.
+"""Ignore patterns as git reads them (gitignore(5), "PATTERN FORMAT"), for a walk that does not enter what is ignored.
 
-A pattern is matched against a path itself, never against the directories above it (gitignore(5), "PATTERN FORMAT").
+A pattern is matched against a path itself; only ``Ignore.covers`` looks at the directories above it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 _CLASS = re.compile(r"\[([!^]?)(\]?(?:\[:\w+:\]|\\.|[^\]\\])*)\]", re.DOTALL)
 _NAMED = {
@@ -47,6 +48,11 @@ class Ignore:
             if (is_directory or not pattern.directories_only) and pattern.matches.fullmatch(inner):
                 return pattern.ignores
         return None
+
+    def covers(self, file: str) -> bool:
+        """Whether a file, or a directory that it is in, is ignored."""
+        above = (os.fspath(parent) for parent in PurePath(file).parents[:-1])  # the last is the root
+        return bool(self.verdict(file, False)) or any(self.verdict(parent, True) for parent in above)
 
 
 def ignored(path: str, is_directory: bool, ignores: Sequence[Ignore]) -> bool:

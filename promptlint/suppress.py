@@ -7,9 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import pathspec
-
-from promptlint import comments
+from promptlint import comments, gitignore
 from promptlint.comments import Comment
 from promptlint.config import Settings
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
@@ -42,7 +40,7 @@ def apply(
 def drop_per_file(findings: Sequence[Finding], settings: Settings, registry: Registry) -> tuple[Finding, ...]:
     """The findings without those that ``per-file-ignores`` takes out for the file of their primary place."""
     globs = [
-        (pathspec.GitIgnoreSpec.from_lines([glob]), {info.name for rule in rules for info in registry.matching(rule)})
+        (gitignore.parse("", [glob]), {info.name for rule in rules for info in registry.matching(rule)})
         for glob, rules in settings.per_file_ignores.items()
     ]
     root = settings.root.resolve()
@@ -51,7 +49,7 @@ def drop_per_file(findings: Sequence[Finding], settings: Settings, registry: Reg
     def dropped(path: str) -> frozenset[str]:
         file = Path(path).absolute()
         relative = file.relative_to(root).as_posix() if file.is_relative_to(root) else path
-        return frozenset(name for spec, names in globs if spec.match_file(relative) for name in names)
+        return frozenset(name for spec, names in globs if spec.covers(relative) for name in names)
 
     return tuple(finding for finding in findings if finding.rule not in dropped(finding.primary.path))
 

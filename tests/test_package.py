@@ -57,4 +57,4 @@ def test_version_needs_no_heavy_import() -> None:
     loaded = set(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
-    assert not loaded & {"rich", "libcst", "tiktoken", "pathspec", "promptlint.registry", "promptlint.request"}
+    assert not loaded & {"rich", "libcst", "tiktoken", "promptlint.registry", "promptlint.request"}

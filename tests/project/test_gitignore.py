@@ -55,6 +55,23 @@ def test_what_is_no_pattern_ignores_nothing(line: str) -> None:
     assert gitignore.parse("/r", [line]).verdict("/r/a", False) is None
 
 
+@pytest.mark.parametrize(
+    ("pattern", "covered", "kept"),
+    [
+        ("scripts", "scripts/a.py x/scripts/deep/a.py", "a.py scripts.py"),
+        ("scripts/", "scripts/a.py x/scripts/a.py", "scripts x/scripts"),
+        ("/x/scripts", "x/scripts/deep/a.py", "y/x/scripts/a.py x/a.py"),
+        ("a.py", "a.py x/a.py ../a.py", "x/b.py"),
+        (".", "", "a.py x/a.py /x/a.py"),
+        ("!a.py", "", "a.py x/a.py"),
+    ],
+)
+def test_a_file_is_covered_by_the_directories_above_it(pattern: str, covered: str, kept: str) -> None:
+    read = gitignore.parse("", [pattern])
+    assert {path: read.covers(path) for path in covered.split()} == dict.fromkeys(covered.split(), True)
+    assert {path: read.covers(path) for path in kept.split()} == dict.fromkeys(kept.split(), False)
+
+
 def test_the_last_pattern_that_matches_decides_and_the_nearest_file_before_it() -> None:
     outer = gitignore.parse("/r", ["*", "!*/", "!*.py", "b.py"])
     inner = gitignore.parse("/r/x", ["!b.py"])
