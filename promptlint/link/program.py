@@ -98,7 +98,8 @@ class Program:
         """Whether a file of the project imports a library, or is part of it."""
         if library not in self._known:
             name = re.escape(library)
-            pattern = rf"(?m:^)[ \t]*(?:import|from)[ \t][^#\n]*\b{name}\b|[\"']{name}(?:[\"']|\.\w)"
+            statement = rf"(?m:^)[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t]+,[ \t]*)*){name}\b"
+            pattern = rf"{statement}|import(?:_module|__)\(\s*[\"']{name}\b"
             imported = re.compile(pattern.encode())
             inside = any(ref.module.partition(".")[0] == library for ref in self.project.files)
             found = inside or any(imported.search(ref.data) for ref in self.project.mentions(library))
