@@ -264,6 +264,8 @@ class LoopState:
     """Each ``break`` and ``continue``, in order."""
     around: tuple[int, ...] = ()
     """The loops that this one stands in, outermost first, and itself."""
+    guards: tuple[Guard, ...] = ()
+    """The tests under which it begins."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

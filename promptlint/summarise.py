@@ -504,6 +504,7 @@ class _Summariser:
     ) -> None:
         self.summary.loops[loop.id] = loop
         loop.around = (*self.loops, loop.id)
+        loop.guards = (*self.facts, *self.guards)
         loop.retry = _is_retry(body, target)
         env = self._env()
         before = dict(env)

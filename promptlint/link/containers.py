@@ -338,6 +338,22 @@ def chosen(value: Value, deps: Origins) -> Value:
     return with_condition(value, deps)
 
 
+def _tests_of_filling(node: Mutate) -> tuple[Guard, ...]:
+    """The tests in the loop that fills a list; what holds where that loop begins, or the list, picks no element."""
+    loop, base = None, node.base
+    while True:
+        match base:
+            case Mutate(base=before) | Either(options=(before, *_)):
+                base = before
+            case Phi(state=state, before=before):
+                loop, base = state, before
+            case _:
+                break
+    if loop is None:
+        return ()
+    return tuple(g for g in node.guards if g.test is not None and not any(g is known for known in loop.guards))
+
+
 def _chosen_by(ev: Evaluator, held: Value | Lazy, guards: tuple[Guard, ...], frame: Frame) -> Lazy:
     """What a loop takes only when some tests say so, if it is neither a message nor a tool."""
 
@@ -853,8 +869,8 @@ def mutate(ev: Evaluator, node: Mutate, frame: Frame) -> Value:
     if node.op in ("append", "add") and node.args and isinstance(base, Seq):
         # What is appended is looked at when somebody asks what is in the list.
         held = ev.lazy(node.args[-1], frame)
-        if node.loops and any(g.test is not None for g in node.guards):
-            held = _chosen_by(ev, held, node.guards, frame)
+        if node.loops and (tests := _tests_of_filling(node)):
+            held = _chosen_by(ev, held, tests, frame)
         return _put(base, One(held, ev.span(frame, node), guards=node.guards))
     if node.op == "setitem" and len(node.args) == 2 and isinstance(base, (Map, Hole)):
         key = ev.eval(node.args[0], frame)
