@@ -325,6 +325,11 @@ class Summary:
     """What closures see that are defined on some of the ways only, by the identity of their ``ast`` node."""
 
 
+def is_none(node: Expr) -> bool:
+    """Whether a node is the constant ``None``."""
+    return isinstance(node, Literal) and node.value is None
+
+
 def children(node: Expr) -> tuple[Expr, ...]:
     """The operands of a node."""
     if isinstance(node, Field):

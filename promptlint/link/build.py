@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
-from promptlint.expression import Either, Expr, Guard, Literal, LoopState, Phi, Star
+from promptlint.expression import Either, Guard, LoopState, Phi, Star, is_none
 from promptlint.finding import Confidence, Region, Site
 from promptlint.link import bodies, callers, chains, containers, graphs, objects, pace, thinking
 from promptlint.link.values import (
@@ -141,61 +141,59 @@ class _Builder(Layout):
         for region in ("tools", "system", "messages"):
             if region not in order:
                 {"tools": self._tools, "system": self._system}.get(region, lambda: self._emit_messages(messages))()
-        cached = self.parts.values.get("cached-content")
         for value, span, optional in self.parts.values.get("model", ()):
             if not isinstance(value, External):
                 self._parameter("model", value, span, optional)
-        if cached:
-            # What must not stand beside it matters where it is given.
-            for name, part in _BESIDE_CACHED.items():
-                for value, span, optional in self.parts.values.get(part, ())[:1]:
-                    if not is_empty(value):
-                        unsure = optional or may_be_missing(value) or any(self._choices((name,)))
-                        self.parts.parameters[name] = Parameter(name, span, literal(value), optional=unsure)
+        if self.parts.values.get("cached-content"):
+            self._beside_cached()
         reuse = self._reuse(messages)
         reuse = replace(reuse, features=reuse.features | self.chain.features)
         # What a change of a parameter costs matters where turns are kept.
         watched = reuse.turns and facts.caches
-        depends = self.parts.depends
-        found = {n: replace(p, causes=self._causes(depends.get(n, ()))) for n, p in self.parts.parameters.items()}
-        parameters = {
-            name: self._decided(p) if watched and p.text is None and facts.invalidates(name) is not None else p
-            for name, p in found.items()
-        }
-        confidence = Confidence.HIGH if self.sink.row.confidence == "high" else Confidence.MEDIUM
-        if self.sink.row.id == "structural":
-            confidence = Confidence.MEDIUM
+        sure = self.sink.row.confidence == "high" and self.sink.row.id != "structural"
+        built = [Step(self.built, "the request is built here")] if self.built is not None else []
         return Request(
             Site(self.span, provider, model),
             self.sink.row.id,
             facts,
-            tuple(self.segments),
-            tuple(self._marked()),
-            parameters,
-            tuple(self._mutators()),
-            reuse,
-            (),
-            tuple(
-                dict.fromkeys(
-                    (
-                        *self.parts.open,
-                        *(
-                            ("markers set elsewhere",)
-                            if self.marker_seen and not self.breakpoints and not self.placed
-                            else ()
-                        ),
-                    )
-                )
-            ),
-            confidence,
-            (*self.chain.steps, *([Step(self.built, "the request is built here")] if self.built is not None else [])),
-            self.root_span,
-            tuple(self._branches()) if watched else (),
-            pace.of(self.chain) if self.breakpoints else None,
+            parameters=self._parameters(facts, watched),
+            segments=tuple(self.segments),
+            breakpoints=tuple(self._marked()),
+            mutators=tuple(self._mutators()),
+            reuse=reuse,
+            open=tuple(self._open()),
+            confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
+            path=(*self.chain.steps, *built),
+            root=self.root_span,
+            branches=tuple(self._branches()) if watched else (),
+            pace=pace.of(self.chain) if self.breakpoints else None,
             parallel=self._parallel(facts, reuse),
             usage=self._usage(),
             added=self.added,
         )
+
+    def _beside_cached(self) -> None:
+        """What must not stand beside a cache object matters where it is given."""
+        for name, part in _BESIDE_CACHED.items():
+            for value, span, optional in self.parts.values.get(part, ())[:1]:
+                if not is_empty(value):
+                    unsure = optional or may_be_missing(value) or any(self._choices((name,)))
+                    self.parts.parameters[name] = Parameter(name, span, literal(value), optional=unsure)
+
+    def _parameters(self, facts: providers.Facts, watched: bool) -> dict[str, Parameter]:
+        """The parameters with their causes and, where a change of one is ``watched`` for, with what decides it."""
+        depends = self.parts.depends
+        found = {n: replace(p, causes=self._causes(depends.get(n, ()))) for n, p in self.parts.parameters.items()}
+        return {
+            name: self._decided(p) if watched and p.text is None and facts.invalidates(name) is not None else p
+            for name, p in found.items()
+        }
+
+    def _open(self) -> Iterator[str]:
+        """What may add to the request without being seen, each once."""
+        yield from dict.fromkeys(self.parts.open)
+        if self.marker_seen and not self.breakpoints and not self.placed:
+            yield "markers set elsewhere"
 
     def _parallel(self, facts: providers.Facts, reuse: Reuse) -> Span | None:
         """Where many requests are started at once; only looked for where that could cost a prefix."""
@@ -318,7 +316,7 @@ class _Builder(Layout):
         if not row.stateful:
             return None
         if any(name in row.parts for name in row.keeper):
-            given = [k for k, v in self.sink.call.keywords if k is None or (k in row.keeper and not _is_none(v))]
+            given = [k for k, v in self.sink.call.keywords if k is None or (k in row.keeper and not is_none(v))]
             return None if given else self.frame.level_at(self.sink.call.loops)
         levels: list[int | None] = []
         for option in options(self.ev.eval(func.base if isinstance(func, AttrNode) else func, self.frame)):
@@ -566,10 +564,6 @@ def _functions(value: Value) -> Iterator[Routine | None]:
                 yield from _functions(item.value)
         else:
             yield option if isinstance(option, Routine) else None
-
-
-def _is_none(node: Expr) -> bool:
-    return isinstance(node, Literal) and node.value is None
 
 
 def _is_loaded(item: Item) -> bool:

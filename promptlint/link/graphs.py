@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Call, Definition, DictOf, Either, Expr, Literal, SeqOf
+from promptlint.expression import Attr, Call, Definition, DictOf, Either, Expr, Literal, SeqOf, is_none
 from promptlint.index import Function, Module, terminal
 from promptlint.link.program import called_name, reference_name
 
@@ -38,11 +38,7 @@ def _calls(ev: Evaluator, module: Module) -> Iterator[Call]:
 
 def _keeps(call: Call) -> bool:
     """``compile(checkpointer=...)``."""
-    return any(key == "checkpointer" and not _is_none(value) for key, value in call.keywords)
-
-
-def _is_none(node: Expr) -> bool:
-    return isinstance(node, Literal) and node.value is None
+    return any(key == "checkpointer" and not is_none(value) for key, value in call.keywords)
 
 
 def _edges(ev: Evaluator, module: Module, calls: list[Call]) -> Iterator[tuple[str, str]]:
