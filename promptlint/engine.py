@@ -56,7 +56,7 @@ def check(
     rules = registry.load(settings.rule_paths)
     selected = rules.select(settings.select, settings.ignore)
     project, ev = _open(paths, settings, stdin, overlay)
-    requests, withheld, own_faults = _requests(project, ev, settings, progress)
+    requests, withheld, own_faults = _requests(ev, settings, progress)
     requests = _accompanied(requests)
     found, faults = registry.run(selected, requests, _siblings(requests))
     findings = _merged([*found, *_syntax_errors(project, ev, paths, selected)])
@@ -166,7 +166,7 @@ def _open(
 
 
 def _requests(
-    project: Project, ev: Evaluator, settings: Settings, progress: Progress | None
+    ev: Evaluator, settings: Settings, progress: Progress | None
 ) -> tuple[list[Request], list[Withheld], list[Problem]]:
     """Every request of every sink in every context, the calls that looked like sinks and are none, and own faults."""
     requests: list[Request] = []

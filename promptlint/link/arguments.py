@@ -65,7 +65,7 @@ class Arguments(Causes):
         chosen = bodies[self.way % len(bodies)]
         return [o for o in found if o is chosen or o not in bodies]
 
-    def _spread(self, value: Value, span: Span) -> None:
+    def _spread(self, value: Value) -> None:
         for option in self._bodies(value):
             if isinstance(option, Map):
                 for name, entry in option.entries.items():

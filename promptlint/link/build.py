@@ -114,7 +114,7 @@ class _Builder(Layout):
             if key is not None:
                 self._argument(key, value, ev.span(self.frame, expr), False)
             else:
-                self._spread(value, ev.span(self.frame, expr))
+                self._spread(value)
         if not self._is_request():
             return None
         return self._assemble()
@@ -498,7 +498,7 @@ class _Builder(Layout):
                 )
             elif guard == "threshold" and limit is not None and limit <= LARGE_MESSAGES:
                 guard = "always"
-            if edit.kind == "prepend" and not self._prepends_history(edit):
+            if edit.kind == "prepend" and not self._prepends_history():
                 continue
             flow = edit.steps if edit.kind == "replay" else ()
             if edit.kind == "window":
@@ -552,7 +552,7 @@ class _Builder(Layout):
         guard, limit = guard_of(self.ev, caller.call.guards, caller.function)
         return guard == "threshold" and (limit is None or limit > LARGE_MESSAGES)
 
-    def _prepends_history(self, edit: Edit) -> bool:
+    def _prepends_history(self) -> bool:
         return bool(self.histories) or any(s.kind is Kind.HISTORY for s in self.segments)
 
 

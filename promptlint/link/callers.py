@@ -102,7 +102,7 @@ def _match(ev: Evaluator, function: Function, caller: Function, call: Call) -> C
     if any(isinstance(o, Hole) for o in options(value)) and isinstance(call.func, Attr):
         from promptlint.link.objects import by_name
 
-        if function in by_name(ev, call, frame):
+        if function in by_name(ev, call):
             return Caller(caller, call, Routine(function, None, ev.generic(function).this), frozenset({NAME_MATCH}))
     return None
 

@@ -404,7 +404,7 @@ def ranking(ev: Evaluator, sequence: Seq, key: Value, node: Call, frame: Frame) 
     """What the outcome of a key depends on besides the element that it is asked about."""
     from promptlint.link.loops import any_element
 
-    one = any_element(ev, sequence, ev.span(frame, node), "element")
+    one = any_element(sequence, ev.span(frame, node), "element")
     own = {o.key for o in one.origins()}
     return tuple(o for o in choosing([ev.apply(f, (one,), node, frame) for f in options(key)]) if o.key not in own)
 
@@ -434,7 +434,7 @@ def binary(ev: Evaluator, op: str, left: Value, right: Value, span: Span, shown:
             return strings.concat(ev, left, right, span)
     if op == "|":
         if isinstance(left, Map) or isinstance(right, Map):
-            return update(ev, left if isinstance(left, Map) else Map({}, span, (left,)), right, span)
+            return update(left if isinstance(left, Map) else Map({}, span, (left,)), right, span)
     if op in "|&-^" and (isinstance(left, Seq) or isinstance(right, Seq)):
         a, b = as_seq(ev, left, span), as_seq(ev, right, span)
         if a.kind == "set" or b.kind == "set" or (left is a and a.kind == "iterator"):
@@ -529,7 +529,7 @@ def _roots(value: Value) -> frozenset[object]:
     return frozenset(i.root for i in value.items if isinstance(i, Base)) if isinstance(value, Seq) else frozenset()
 
 
-def update(ev: Evaluator, target: Map, other: Value, span: Span) -> Map:
+def update(target: Map, other: Value, span: Span) -> Map:
     """``{**target, **other}``."""
     result = target
     for option in options(other):
@@ -557,12 +557,12 @@ def update(ev: Evaluator, target: Map, other: Value, span: Span) -> Map:
     return result
 
 
-def item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Value:
+def item(base: Value, key: Value, span: Span, shown: str) -> Value:
     """``base[key]``."""
-    return join(_item(ev, b, key, span, shown) for b in options(base))
+    return join(_item(b, key, span, shown) for b in options(base))
 
 
-def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Value:
+def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
     if isinstance(base, Map):
         name = key.literal if isinstance(key, Text) else None
         if name is not None:
@@ -570,7 +570,7 @@ def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Val
             if entry is not None:
                 return entry.value
             if base.rest:
-                return join(_rest_item(r, name, span, shown) for r in base.rest)
+                return join(_rest_item(r, span, shown) for r in base.rest)
             return Hole(shown, span)
         held = len(base.entries) + len(base.rest)
         picked = base.anything() if 0 < held <= MAX_GROWTH else Hole(shown, span)
@@ -581,7 +581,7 @@ def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Val
             picked, held = join((picked, before)), held + 1
         if key.origins() and held > 1:
             # Which one it is depends on the key.
-            return _keyed(picked, _looked_up(key), shown, span)
+            return _keyed(picked, _looked_up(key))
         return picked
     if isinstance(base, Seq) and isinstance(key, Const) and isinstance(key.value, int):
         index = key.value
@@ -596,7 +596,7 @@ def _item(ev: Evaluator, base: Value, key: Value, span: Span, shown: str) -> Val
         from promptlint.link.loops import any_element
 
         deps = choosing((key,))
-        one = any_element(ev, base, span, shown)
+        one = any_element(base, span, shown)
         return chosen(one, deps) if deps else one
     if isinstance(base, External) and base.name == "os.environ":
         return Hole(shown, span, persistent=True)
@@ -629,7 +629,7 @@ def _looked_up(key: Value) -> Origins:
     )
 
 
-def _keyed(value: Value, deps: Origins, shown: str, span: Span) -> Value:
+def _keyed(value: Value, deps: Origins) -> Value:
     if isinstance(value, Text):
         return Text(tuple(replace(p, deps=union(p.deps, deps)) for p in value.pieces))
     if isinstance(value, Hole):
@@ -637,7 +637,7 @@ def _keyed(value: Value, deps: Origins, shown: str, span: Span) -> Value:
     return value
 
 
-def _rest_item(rest: Value, name: str, span: Span, shown: str) -> Value:
+def _rest_item(rest: Value, span: Span, shown: str) -> Value:
     if isinstance(rest, Hole):
         return Hole(shown, span, rest.deps, root=rest.root)
     return rest
@@ -677,7 +677,7 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     if not isinstance(base, (Seq, Hole)):
         return Hole(ev.snippet(frame, node.at), span, base.origins())
     of_a_message = isinstance(base, Hole) and (_OF_A_MESSAGE.search(base.name) or _is_content(node.base))
-    if isinstance(base, Hole) and node.step is None and (of_a_message or not _is_tail(ev, node, lower, frame)):
+    if isinstance(base, Hole) and node.step is None and (of_a_message or not _is_tail(node, lower)):
         return replace(base, name=ev.snippet(frame, node.at), cut=True)
     certain = isinstance(base, Seq) and base.known and (node.lower is None) == (lower is None)
     if isinstance(base, Seq) and _is_content(node.base) and node.step is None and not certain:
@@ -690,7 +690,7 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     if node.lower is None and node.upper is None and _bound(ev, node.step, frame) == -1:
         return turned(sequence)
     searched = lower is None and node.upper is None and node.step is None and _looked_for(node.lower)
-    if _is_tail(ev, node, lower, frame) or (searched and isinstance(base, Seq)):
+    if _is_tail(node, lower) or (searched and isinstance(base, Seq)):
         return _tail(ev, sequence, node, lower, frame, span)
     if lower is not None and lower > 0:
         return replace(sequence, items=_without_head(items, lower))
@@ -709,7 +709,7 @@ def _is_content(node: Expr) -> bool:
     return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value in ("content", "text", "parts")
 
 
-def _is_tail(ev: Evaluator, node: Slice, lower: int | None, frame: Frame) -> bool:
+def _is_tail(node: Slice, lower: int | None) -> bool:
     """Whether a slice keeps the end and drops what is older."""
     if node.lower is None or node.step is not None:
         return False
@@ -786,7 +786,7 @@ def _tail(ev: Evaluator, sequence: Seq, node: Slice, lower: int | None, frame: F
         elif last and isinstance(last[0], Rest):
             from promptlint.link.loops import any_element
 
-            last = (One(any_element(ev, replace(sequence, items=last), span, ev.snippet(frame, node.at)), span, True),)
+            last = (One(any_element(replace(sequence, items=last), span, ev.snippet(frame, node.at)), span, True),)
         return replace(sequence, items=last if last and isinstance(last[0], One) else tuple(i.maybe() for i in last))
     if keeps is not None and not unknown and len(items) <= keeps:
         return sequence
@@ -888,7 +888,7 @@ def _mutate(ev: Evaluator, base: Value, node: Mutate, args: tuple[Value, ...], f
     if isinstance(base, Seq):
         return _mutate_list(ev, base, node, args, frame, span)
     if isinstance(base, Map):
-        return _mutate_map(ev, base, op, args, span)
+        return _mutate_map(base, op, args, span)
     if isinstance(base, Instance) and op == "setattr":
         name = args[0].literal if isinstance(args[0], Text) else None
         return replace(base, overrides={**base.overrides, name: args[1]}) if name else base
@@ -904,22 +904,22 @@ def _mutate(ev: Evaluator, base: Value, node: Mutate, args: tuple[Value, ...], f
         "appendleft",
     ):
         if op == "setitem" and isinstance(args[0], Text):
-            return _mutate_map(ev, Map({}, base.span, (base,), open=(base.name,)), op, args, span)
+            return _mutate_map(Map({}, base.span, (base,), open=(base.name,)), op, args, span)
         if op in ("setitem",) and not isinstance(args[0], Const):
             return base
         return _mutate_list(ev, as_seq(ev, base, span), node, args, frame, span)
     if isinstance(base, Hole) and op in ("update", "setdefault"):
-        return _mutate_map(ev, Map({}, base.span, (base,), open=(base.name,)), op, args, span)
+        return _mutate_map(Map({}, base.span, (base,), open=(base.name,)), op, args, span)
     return base
 
 
-def _mutate_map(ev: Evaluator, base: Map, op: str, args: tuple[Value, ...], span: Span) -> Value:
+def _mutate_map(base: Map, op: str, args: tuple[Value, ...], span: Span) -> Value:
     if op == "setitem":
         return set_key(base, args[0], args[1], span)
     if op == "update":
         result = base
         for other in args:
-            result = update(ev, result, other, span)
+            result = update(result, other, span)
         return result
     if op == "setdefault" and len(args) == 2:
         name = args[0].literal if isinstance(args[0], Text) else None

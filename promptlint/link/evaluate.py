@@ -692,7 +692,7 @@ class Evaluator:
         result: Map = Map({}, self.span(frame, node))
         for key, value in node.items:
             if key is None:
-                result = containers.update(self, result, self.eval(value, frame), self.span(frame, value))
+                result = containers.update(result, self.eval(value, frame), self.span(frame, value))
             else:
                 result = containers.set_key(
                     result, self.eval(key, frame), self.lazy(value, frame), self.span(frame, value)
@@ -701,7 +701,6 @@ class Evaluator:
 
     def _item(self, node: ItemOf, frame: Frame) -> Value:
         return containers.item(
-            self,
             self.eval(node.base, frame),
             self.eval(node.key, frame),
             self.span(frame, node),
@@ -770,7 +769,7 @@ class Evaluator:
             if entry is not None:
                 return entry.value
         if isinstance(base, Hole):
-            return externals.hole_attribute(self, base, name, span, shown)
+            return externals.hole_attribute(base, name, span, shown)
         if isinstance(base, FilePath):
             return externals.path_attribute(base, name, span)
         if isinstance(base, Routine) and name == "__doc__":
@@ -798,11 +797,11 @@ class Evaluator:
             if method is not None:
                 return self.invoke(Routine(method, None, func), node, frame)
         if isinstance(func, Hole):
-            found = objects.by_name(self, node, frame)
+            found = objects.by_name(self, node)
             if found:
                 made = join(self.invoke(Routine(f, None, self._receiver_of(f)), node, frame) for f in found)
                 return self._by_name(made, found, self.span(frame, node))
-            return externals.opaque(self, func, node, frame)
+            return externals.opaque(self, node, frame)
         return Hole(self.snippet(frame, node.at), self.span(frame, node), self._argument_origins(node, frame))
 
     def _by_name(self, made: Value, found: Sequence[Function], span: Span) -> Value:

@@ -177,7 +177,7 @@ def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame
         return session_value(ev, base.name, name, frame, span)
     row = ev.knowledge.sources.get(full)
     if row is not None and row.attribute:
-        return source(ev, row, span, frame.level, full)
+        return source(row, span, frame.level, full)
     if base.instance and base.name == "pathlib.Path" and name == "parent":
         return base
     if full == "sys.argv":
@@ -201,7 +201,7 @@ def _super(ev: Evaluator, this: Value, name: str, frame: Frame) -> Value:
     return External(f"builtins.object.{name}", Span(frame.module.path, 1))
 
 
-def hole_attribute(ev: Evaluator, base: Hole, name: str, span: Span, shown: str) -> Value:
+def hole_attribute(base: Hole, name: str, span: Span, shown: str) -> Value:
     if base.type is not None:
         return External(f"{base.type}.{name}", span, instance=True, this=base)
     if name in _CLOCK_METHODS and any(o.kind == "time" for o in base.deps):
@@ -294,7 +294,7 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
         shown = ev.snippet(frame, node.at, 50)
         if _seeded(func, args.level):
             return Hole(shown, args.span, args.origins)
-        return source(ev, row, args.span, args.level, shown)
+        return source(row, args.span, args.level, shown)
     last = name.rpartition(".")[2]
     prompt = prompts.made(ev, name, args.values, args.keywords, args.span)
     if prompt is not None:
@@ -382,7 +382,7 @@ def _library_window(ev: Evaluator, name: str, args: _Args) -> Value:
     return containers.with_edit(sequence, edit)
 
 
-def source(ev: Evaluator, row: SourceRow, span: Span, level: int, shown: str) -> Value:
+def source(row: SourceRow, span: Span, level: int, shown: str) -> Value:
     """A value that a source row says varies."""
     axes = frozenset(Axis(a) for a in row.axes)
     origin = Origin(
@@ -414,7 +414,7 @@ def grain_word(grain: float) -> str:
     return "month" if grain <= 31 * 86400 else "year"
 
 
-def opaque(ev: Evaluator, func: Value, node: Call, frame: Frame) -> Value:
+def opaque(ev: Evaluator, node: Call, frame: Frame) -> Value:
     """A call of something unknown: it may depend on everything that it is given."""
     args = _Args(ev, node, frame)
     if isinstance(node.func, Attr):
@@ -518,7 +518,7 @@ def method(ev: Evaluator, this: Value, name: str, args: _Args, qualified: str = 
         return this
     row = ev.knowledge.sources.get(f"*.{name}")
     if row is not None and all(isinstance(o, (External, Hole)) for o in options(this)):
-        return source(ev, row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
+        return source(row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
     if name in ("to_messages", "to_string") and all(isinstance(o, (Seq, Text)) for o in options(this)):
         return this
     results = []
@@ -536,13 +536,13 @@ def method(ev: Evaluator, this: Value, name: str, args: _Args, qualified: str = 
         elif isinstance(option, External) and option.instance:
             results.append(_instance_method(ev, option, name, args, qualified))
         elif isinstance(option, Instance) and name in ("model_dump", "dict", "_asdict"):
-            results.append(_fields_of(ev, option, args))
+            results.append(_fields_of(option, args))
         else:
             results.append(unknown(ev, name, args) if not isinstance(option, Const) else args.hole())
     return join(results)
 
 
-def _fields_of(ev: Evaluator, value: Instance, args: _Args) -> Value:
+def _fields_of(value: Instance, args: _Args) -> Value:
     entries = {k: Entry(v, args.span) for k, v in value.overrides.items()}
     return Map(entries, args.span, () if entries else (Hole(value.cls.name, args.span),))
 
@@ -616,7 +616,7 @@ def _list_method(ev: Evaluator, this: Seq, name: str, args: _Args) -> Value:
     if name in ("__enter__", "__iter__"):
         return this
     if name in ("pop", "popleft"):
-        return any_element(ev, this, args.span, ev.snippet(args.frame, args.node.at))
+        return any_element(this, args.span, ev.snippet(args.frame, args.node.at))
     if name in ("union", "difference", "intersection", "symmetric_difference"):
         other = containers.as_seq(ev, args.values[0], args.span) if args.values else Seq("set", (), args.span)
         return containers.binary(ev, "|" if name == "union" else "-", replace(this, kind="set"), other, args.span, name)
@@ -636,7 +636,7 @@ def _dict_method(ev: Evaluator, this: Map, name: str, args: _Args) -> Value:
             return entry.value
         if key is not None and not this.rest and this.base is None:
             return fallback if fallback is not None else Const(None, args.span)
-        found = containers.item(ev, this, args.values[0], args.span, ev.snippet(args.frame, args.node.at))
+        found = containers.item(this, args.values[0], args.span, ev.snippet(args.frame, args.node.at))
         if this.base is not None and isinstance(fallback, (Seq, Map)):
             if isinstance(found, Hole):
                 return base_marker(fallback, Cell(this.base, key))
@@ -694,7 +694,7 @@ def _path_method(ev: Evaluator, this: FilePath, name: str, args: _Args) -> Value
         row = ev.knowledge.sources.get(f"pathlib.Path.{name}")
         if row is not None:
             return source(
-                ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50)
+                row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50)
             )
     return args.hole((), persistent=True)
 
@@ -722,7 +722,7 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: _Args) -> Value:
     if this.type is not None:
         row = ev.knowledge.sources.get(f"{this.type}.{name}")
         if row is not None:
-            return source(ev, row, args.span, args.frame.level_at(args.node.loops), shown)
+            return source(row, args.span, args.frame.level_at(args.node.loops), shown)
     if name in ("read_text", "read", "read_bytes") and this.persistent:
         return replace(this, name=shown)
     field = literal(args.values[0]) if name == "get" and args.values else None
@@ -780,9 +780,7 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
     full = qualified or f"{this.name}.{name}"
     row = ev.knowledge.sources.get(full)
     if row is not None:
-        return source(
-            ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50)
-        )
+        return source(row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50))
     if this.name == "json.text" and name in ("encode", "decode", "strip"):
         return this
     if this.name == "pathlib.Path":
@@ -863,7 +861,7 @@ def _set(ev: Evaluator, args: _Args) -> Value | None:
 def _dict(ev: Evaluator, args: _Args) -> Value | None:
     result: Map = Map({}, args.span)
     if args.values:
-        result = containers.update(ev, result, args.values[0], args.span)
+        result = containers.update(result, args.values[0], args.span)
     for name, value in args.keywords.items():
         result = containers.set_key(result, text(name, args.span), value, args.span)
     rest = tuple(r for r in args.rest)
@@ -893,7 +891,7 @@ def _best(index: int) -> Callable[[Evaluator, _Args], Value | None]:
         deps = containers.ranking(ev, sequence, key, args.node, args.frame)
         if index:
             return replace(sequence, kind="list", order=union(sequence.order, deps))
-        one = any_element(ev, sequence, args.span, ev.snippet(args.frame, args.node.at))
+        one = any_element(sequence, args.span, ev.snippet(args.frame, args.node.at))
         return containers.chosen(one, deps) if deps else one
 
     return apply
@@ -936,7 +934,7 @@ def _zip(ev: Evaluator, args: _Args) -> Value | None:
     if sequences and all(s.known for s in sequences):
         rows = zip(*(s.items for s in sequences), strict=False)
         return Seq("iterator", tuple(One(Seq("tuple", tuple(row), args.span), args.span) for row in rows), args.span)
-    pair = Seq("tuple", tuple(One(any_element(ev, s, args.span, "element"), args.span) for s in sequences), args.span)
+    pair = Seq("tuple", tuple(One(any_element(s, args.span, "element"), args.span) for s in sequences), args.span)
     return Seq("iterator", (Many(pair, args.span, True),), args.span, union(*(s.order for s in sequences)))
 
 
@@ -1235,7 +1233,7 @@ def _next(ev: Evaluator, args: _Args) -> Value | None:
         return Hole(shown, args.span, (origin,) if value.level != args.level else ())
     sequence = containers.as_seq(ev, value, args.span)
     found = (
-        any_element(ev, sequence, args.span, ev.snippet(args.frame, args.node.at))
+        any_element(sequence, args.span, ev.snippet(args.frame, args.node.at))
         if sequence.items
         else Const(None, args.span)
     )
@@ -1306,7 +1304,7 @@ def _getenv(ev: Evaluator, args: _Args) -> Value | None:
 
 def _asdict(ev: Evaluator, args: _Args) -> Value | None:
     value = args.get(0)
-    return _fields_of(ev, value, args) if isinstance(value, Instance) else value
+    return _fields_of(value, args) if isinstance(value, Instance) else value
 
 
 def _replaced(ev: Evaluator, args: _Args) -> Value | None:
@@ -1333,7 +1331,7 @@ def _clock_format(index: int) -> Callable[[Evaluator, _Args], Value | None]:
         if given is None:
             row = ev.knowledge.sources.get("time.time") or ev.knowledge.sources["datetime.datetime.now"]
             given = source(
-                ev, row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50)
+                row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50)
             )
         if spec is None:
             return given

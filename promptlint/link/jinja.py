@@ -214,7 +214,7 @@ class _Renderer:
         one_by_one = sequence.known and len(sequence.items) <= MAX_UNROLL
         for item in sequence.items:
             if isinstance(item, Rest):
-                element = loops.any_element(self.ev, replace(sequence, items=(item,)), self.span, name)
+                element = loops.any_element(replace(sequence, items=(item,)), self.span, name)
             else:
                 element = stored(item.value) if isinstance(item, KeptTurns) else item.value
             inner = {**scope, "loop": Hole("loop", self.span), **self.bound(node.targets, element)}
@@ -227,7 +227,7 @@ class _Renderer:
         if len(targets) == 1:
             return {targets[0]: element}
         keys = (Const(n, self.span) for n in range(len(targets)))
-        return {t: containers.item(self.ev, element, k, self.span, t) for t, k in zip(targets, keys, strict=True)}
+        return {t: containers.item(element, k, self.span, t) for t, k in zip(targets, keys, strict=True)}
 
     def value(self, expression: str, scope: Mapping[str, Value]) -> Value:
         """An expression of a template: that of Python, with filters."""

@@ -99,7 +99,7 @@ def element(ev: Evaluator, node: Element, frame: Frame) -> Value:
     if binding is not None and binding.element is not None:
         return binding.element
     sequence = containers.as_seq(ev, ev.eval(node.of, frame), ev.span(frame, node))
-    value = any_element(ev, sequence, ev.span(frame, node), ev.snippet(frame, node.at))
+    value = any_element(sequence, ev.span(frame, node), ev.snippet(frame, node.at))
     if node.loop not in frame.path_loops or (sequence.known and len(sequence.items) == 1):
         return value
     # The loop that sends: its variable differs from one request to the next.
@@ -137,7 +137,7 @@ def _counting(origin: Origin) -> Origin:
     return replace(origin, kind="counter", what=f"the counter {origin.what}", axes=origin.axes | {Axis.TURN})
 
 
-def any_element(ev: Evaluator, sequence: Seq, span: Span, name: str) -> Value:
+def any_element(sequence: Seq, span: Span, name: str) -> Value:
     """An arbitrary element of a sequence."""
     values = [_taken(i, span) for i in sequence.items if not isinstance(i, (Rest, Base))]
     rests = [i.value for i in sequence.items if isinstance(i, Rest)]
@@ -276,7 +276,7 @@ def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> 
             continue
         value = _taken(item, span)
         if isinstance(item, Rest):
-            value = any_element(ev, replace(sequence, items=(item,)), span, ev.snippet(frame, iterable.at))
+            value = any_element(replace(sequence, items=(item,)), span, ev.snippet(frame, iterable.at))
         if tests and isinstance(value, Choice):
             passing = [o for o in value.options if _tests(ev, tests, _bind(frame, loop, o)) is not None]
             if not passing:

@@ -256,10 +256,10 @@ def given_from_outside(ev: Evaluator, frame: Frame, parameter: Parameter) -> Val
         return declared
     if parameter.default is not None and not _is_none(parameter.default):
         return ev.ast_value(parameter.default, module)
-    return entry_value(ev, frame, parameter.name, span)
+    return entry_value(frame, parameter.name, span)
 
 
-def entry_value(ev: Evaluator, frame: Frame, name: str, span: Span) -> Hole:
+def entry_value(frame: Frame, name: str, span: Span) -> Hole:
     """A parameter that the outside fills in."""
     origin = Origin("input", f"the parameter {name}", span, frame.level, frozenset({Axis.CALL}))
     return Hole(name, span, (origin,), root=True)
@@ -477,7 +477,7 @@ def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
         result: Map = Map({}, span)
         for name, expr in node.keywords:
             if name is None:
-                result = containers.update(ev, result, ev.eval(expr, frame), span)
+                result = containers.update(result, ev.eval(expr, frame), span)
             else:
                 result = containers.set_key(result, text(name, span), ev.eval(expr, frame), span)
         return result
@@ -1064,7 +1064,7 @@ def after_calls(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> Val
     if method is None:
         return _after_calls(ev, base, node.name, node, frame)
     fields = {f for c in ev.program.mro(base.cls) for m in c.methods.values() for f in m.stores}
-    if not node.calls or not fields or _made_by(ev, base, node, frame) is None:
+    if not node.calls or not fields or _made_by(ev, node, frame) is None:
         return None
 
     def held(name: str) -> Lazy:
@@ -1075,7 +1075,7 @@ def after_calls(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> Val
     return _method(ev, filled, method, ev.span(frame, node), frame)
 
 
-def _made_by(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> list[tuple[Routine, Call]] | None:
+def _made_by(ev: Evaluator, node: Field, frame: Frame) -> list[tuple[Routine, Call]] | None:
     """The methods that the calls of a ``Field`` run; ``None`` where one is not known, or may hand the object on."""
     found = []
     for call in node.calls:
@@ -1093,7 +1093,7 @@ def _after_calls(ev: Evaluator, base: Instance, name: str, node: Field, frame: F
     if _set_by_maker(ev, base, name):
         return None
     value = base.given(name) or _initial(ev, base, name, base.span)
-    for routine, call in _made_by(ev, base, node, frame) or ():
+    for routine, call in _made_by(ev, node, frame) or ():
         this = routine.function.parameters[0].name
         expr = ev.summary(routine.function).exit.get(f"{this}.{name}")
         target = ev.activation(routine, call, frame) if expr is not None else None
@@ -1146,7 +1146,7 @@ def _run(ev: Evaluator, function: Function, expr: Expr, target: Frame) -> Value:
 # -- receivers of unknown type --------------------------------------------------------------------------------------
 
 
-def by_name(ev: Evaluator, node: Call, frame: Frame) -> list[Function]:
+def by_name(ev: Evaluator, node: Call) -> list[Function]:
     """The methods that a call on a receiver of unknown class may mean: one family with a fitting signature."""
     func = node.func
     if not isinstance(func, Attr) or func.name in COMMON or func.name.startswith("__"):

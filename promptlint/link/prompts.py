@@ -160,7 +160,7 @@ def _messages(
     if isinstance(value, Seq) and value.kind in ("tuple", "list") and len(value.items) == 2:
         role = literal(value.items[0].value) or ""
         content = value.items[1].value
-        made = _blocks(ev, content, fill) if isinstance(content, Seq) else fill(content)
+        made = _blocks(content, fill) if isinstance(content, Seq) else fill(content)
         return one(role, made, content_span(content, item.span))
     if isinstance(value, Text):
         return one("user", fill(value), content_span(value, item.span))
@@ -170,7 +170,7 @@ def _messages(
     return Seq("list", (item,), item.span)
 
 
-def _blocks(ev: Evaluator, blocks: Seq, fill: Callable[[Value], Value]) -> Seq:
+def _blocks(blocks: Seq, fill: Callable[[Value], Value]) -> Seq:
     """The content blocks of a message template."""
 
     def block(value: Value) -> Value:
@@ -277,7 +277,7 @@ def _stepped(ev: Evaluator, step: Value, value: Value, node: Call, frame: Frame)
         if does == "assign" and isinstance(value, Map):
             added = Map({k: Entry(v, span) for k, v in step.keywords.items()}, span)
             made = _stepped(ev, added, value, node, frame)
-            return containers.update(ev, value, made, span)
+            return containers.update(value, made, span)
         if does == "call" and step.arguments:
             return _stepped(ev, step.arguments[0], value, node, frame)
         if step.name == "operator.itemgetter" and step.arguments:

@@ -111,13 +111,13 @@ def two_forms(ev: Evaluator, items: Sequence[Item]) -> Iterator[TwoForms]:
     for number, item in enumerate(items):
         if not isinstance(item, One) or item.optional:
             continue
-        sent = _told(ev, item.value, item.span)
+        sent = _told(ev, item.value)
         steps = any(isinstance(later, History) for later in items[number:])
         for history in kept if sent is not None else ():
             if any(history is later for later in items[number:]):
                 continue  # the steps behind this turn
             turns = list(options(history.value))
-            for told in filter(None, (_told(ev, turn, history.span) for turn in turns)):
+            for told in filter(None, (_told(ev, turn) for turn in turns)):
                 same = sent is not None and sent.roles <= told.roles
                 what = _difference(sent.pieces, told.pieces) if sent is not None and same else None
                 if what is not None:
@@ -141,7 +141,7 @@ class _Told:
     span: Span
 
 
-def _told(ev: Evaluator, message: Value, span: Span) -> _Told | None:
+def _told(ev: Evaluator, message: Value) -> _Told | None:
     """Who says what in a message of text; ``None`` when that is not known for certain."""
     if not isinstance(message, Map) or message.rest or message.entries.keys() - {"role", "content", "tool_call_id"}:
         return None
