@@ -34,6 +34,7 @@ from promptlint.link.values import (
     One,
     Origin,
     Origins,
+    Piece,
     Rest,
     Routine,
     Sent,
@@ -1071,7 +1072,12 @@ def _rendered(ev: Evaluator, template: External, args: _Args) -> Value:
     source = only(template.arguments[0], Text) if template.arguments else None
     if source is None:
         made = template.arguments[0].origins() if template.arguments else ()
-        return args.hole(union(made, args.origins))
+        filled = args.hole(union(made, args.origins))
+        if not any(isinstance(o, Hole) and o.persistent for o in options(template.arguments[0])):
+            return filled
+        # A file that is not there to be read: what it says stands around what is filled in.
+        around = Piece(args.span, None, name="the rest of the template", persistent=True)
+        return Text((Piece(args.span, None, filled.origins(), filled.name), around))
     names = dict(args.keywords)
     rest = list(args.rest)
     for given in args.values:
