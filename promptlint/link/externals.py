@@ -295,6 +295,9 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
         shown = ev.snippet(frame, node.at, 50)
         if _seeded(func, args.level):
             return Hole(shown, args.span, args.origins)
+        given = [v for v in args.values if not (isinstance(v, Const) and v.value is None)]
+        if row.at_most is not None and len(given) > row.at_most:
+            return strings.coarsened(args.hole(), row.grain)  # it only renders what it is given
         return source(row, args.span, args.level, shown)
     last = name.rpartition(".")[2]
     prompt = prompts.made(ev, name, args.values, args.keywords, args.span)
