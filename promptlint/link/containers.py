@@ -446,8 +446,10 @@ def binary(ev: Evaluator, op: str, left: Value, right: Value, span: Span, shown:
         repeated = _repeat(left, right)
         if repeated is not None:
             return repeated
-    if op == "/" and isinstance(left, FilePath) and isinstance(right, Text) and right.literal is not None:
-        return FilePath(left.path / right.literal, span)
+    if op == "/" and isinstance(left, FilePath):
+        below = right.path if isinstance(right, FilePath) else right.literal if isinstance(right, Text) else None
+        if below is not None:
+            return FilePath(left.path / below, span)
     if isinstance(left, Const) and isinstance(right, Const):
         known = _arithmetic(op, left.value, right.value)
         if known is not None:

@@ -119,6 +119,7 @@ class Frame:
         "depth",
         "function",
         "level",
+        "maker",
         "memo",
         "parent",
         "passed",
@@ -147,6 +148,8 @@ class Frame:
         self.memo: dict[int, Value] = {}
         self.bindings: dict[int, loops.Binding] = {}
         self.via: Frame | None = None
+        self.maker: Frame | None = None
+        """The activation that called the constructor which this one stands for."""
         self.passed: dict[str, tuple[Expr, Frame]] = {}
         """The expressions of the arguments that were evaluated."""
 

@@ -64,6 +64,9 @@ MAX_PROMPT_FILE = 400_000
 PROMPT_SUFFIXES = frozenset((".md", ".txt", ".j2", ".jinja", ".jinja2", ".prompt", ".tmpl", ".xml", ""))
 DATA_SUFFIXES = frozenset((".json", ".yaml", ".yml", ".toml"))
 
+VALIDATORS = frozenset(("model_validate", "parse_obj"))
+"""Class methods of a pydantic model that make one of a dict."""
+
 _FORMATS = {
     "json": "json",
     "orjson": "json",
@@ -541,9 +544,19 @@ def method(ev: Evaluator, this: Value, name: str, args: _Args, qualified: str = 
             results.append(_instance_method(ev, option, name, args, qualified))
         elif isinstance(option, Instance) and name in ("model_dump", "dict", "_asdict"):
             results.append(_fields_of(option, args))
+        elif isinstance(option, Type) and name in VALIDATORS:
+            results.append(_validated(ev, option, args) or unknown(ev, name, args))
         else:
             results.append(unknown(ev, name, args) if not isinstance(option, Const) else args.hole())
     return join(results)
+
+
+def _validated(ev: Evaluator, model: Type, args: _Args) -> Value | None:
+    """``Model.model_validate(data)`` of data whose fields are known."""
+    from promptlint.link.objects import validated
+
+    data = args.get(0, "obj")
+    return validated(ev, model.cls, data, args.span, args.level) if isinstance(data, Map) else None
 
 
 def _fields_of(value: Instance, args: _Args) -> Value:
@@ -1012,12 +1025,18 @@ def _loads(format: str) -> _Function:
             return None
         if (kept := stores.loaded(ev, source, args.frame, args.span)) is not None:
             return kept
-        if isinstance(value, External) and value.name.startswith("io."):
-            value = _instance_method(ev, value, "read", args, "")
-        known = literal(value)
-        if known is None or not format or stores.is_written(ev, source, args.frame):
+        if not format:
             return None
-        return datafiles.load(known, format, args.span)
+        found: list[Value] = []
+        for option in options(value):
+            if isinstance(option, External) and option.name.startswith("io."):
+                option = _instance_method(ev, option, "read", args, "")
+            known = literal(option)
+            data = datafiles.load(known, format, args.span) if known is not None else None
+            found.append(data if data is not None else unknown(ev, "", args))
+        if all(isinstance(f, Hole) for f in found) or stores.is_written(ev, source, args.frame):
+            return None
+        return join(found)
 
     return apply
 
@@ -1204,8 +1223,9 @@ def _dirname(ev: Evaluator, args: _Args) -> Value | None:
 
 
 def _open(ev: Evaluator, args: _Args) -> Value | None:
-    path = _located(args.get(0, "file"), args)
-    return External("io.TextIOWrapper", args.span, instance=True, arguments=(path,) if path is not None else ())
+    value = args.get(0, "file")
+    paths = [_located(o, args) for o in options(value)] if value is not None else [_located(None, args)]
+    return join(External("io.TextIOWrapper", args.span, instance=True, arguments=(p,)) for p in paths)
 
 
 def _run(ev: Evaluator, args: _Args) -> Value | None:

@@ -31,6 +31,7 @@ from promptlint.link.values import (
     Edit,
     Entry,
     External,
+    FilePath,
     History,
     Hole,
     Instance,
@@ -681,6 +682,8 @@ def base_marker(before: Value, root: object) -> Value:
             if (v := before.given(k)) is not None
         }
         return replace(before, overrides=fields)
+    if any(isinstance(o, FilePath) for o in options(before)):
+        return before  # a path does not grow: what is made of it is another one
     return Hole("", span, base=root)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -36,6 +37,7 @@ from promptlint.link.values import (
     Const,
     Entry,
     External,
+    FilePath,
     History,
     Hole,
     Instance,
@@ -116,6 +118,9 @@ RECORDS = frozenset(
         "BaseModel",
     ]
 )
+MODELS = frozenset(n for n in RECORDS if n.endswith(("BaseModel", "BaseSettings", "SQLModel")))
+"""The records whose constructor turns what it is given into the types of its fields."""
+PATHS = frozenset(["pathlib.Path", "pathlib.PurePath", "pydantic.FilePath", "pydantic.types.FilePath"])
 DICTS = frozenset(["typing.TypedDict", "typing_extensions.TypedDict", "TypedDict"])
 COMMON = frozenset(
     [
@@ -490,8 +495,7 @@ def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
         return instance
     if is_record(ev, cls):
         overrides: dict[str, Value | Lazy] = {}
-        fields = _fields(ev, cls)
-        names = list(fields)
+        names = list(_fields(ev, cls))
         for position, argument in enumerate(node.args):
             if position < len(names) and not isinstance(argument, Star):
                 overrides[names[position]] = ev.eval(argument, frame)
@@ -499,18 +503,65 @@ def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
             if name is not None:
                 overrides[name] = ev.eval(expr, frame)
             else:
-                for option in options(ev.eval(expr, frame)):
-                    if isinstance(option, Map):
-                        overrides.update({k: e.held for k, e in option.entries.items()})
-        for name, (owner, default) in fields.items():
-            if name not in overrides and default is not None:
-                overrides[name] = field_default(ev, owner, default, level)
-        return replace(
-            instance,
-            overrides={k: v for k, v in overrides.items() if not _written_later(ev, cls, k)},
-            init=_kept(ev, cls, overrides, level),
-        )
+                overrides |= _spread(ev.eval(expr, frame))
+        return _record(ev, instance, overrides, frame)
     return instance
+
+
+def _spread(value: Value) -> dict[str, Value | Lazy]:
+    """The keywords that ``**value`` gives, by all dicts that it may be."""
+    maps = [o for o in options(value) if isinstance(o, Map)]
+    if len(maps) == 1:
+        return {k: e.held for k, e in maps[0].entries.items()}
+    names = dict.fromkeys(k for m in maps for k in m.entries)
+    return {k: join(m.entries[k].value for m in maps if k in m.entries) for k in names}
+
+
+def validated(ev: Evaluator, cls: Class, data: Map, span: Span, level: int) -> Value | None:
+    """What a pydantic model makes of a dict; ``None`` for another class, and for data that is not all known."""
+    if data.rest or data.base is not None or not ev.program.foreign_bases(cls) & MODELS:
+        return None
+    if ev.program.method(cls, "__init__") is not None:
+        return None
+    return _record(ev, Instance(cls, span, None, level), {k: e.held for k, e in data.entries.items()}, None)
+
+
+def _record(ev: Evaluator, made: Instance, given: dict[str, Value | Lazy], maker: Frame | None) -> Instance:
+    """A record with the fields that its constructor was given, and its defaults for the others."""
+    cls, overrides = made.cls, dict(given)
+    if given and ev.program.foreign_bases(cls) & MODELS:
+        overrides |= _paths(ev, cls, given)
+    for name, (base, default) in _fields(ev, cls).items():
+        if name not in overrides and default is not None:
+            overrides[name] = field_default(ev, base, default, made.level)
+    return replace(
+        made,
+        overrides={k: v for k, v in overrides.items() if not _written_later(ev, cls, k)},
+        init=_kept(ev, cls, overrides, made.level, maker),
+    )
+
+
+def _paths(ev: Evaluator, cls: Class, given: dict[str, Value | Lazy]) -> dict[str, Value]:
+    """The fields of a model that are declared as paths and given as text, which validation turns into paths."""
+    found: dict[str, Value] = {}
+    for c in ev.program.mro(cls):
+        for name, (annotation, _) in c.fields.items():
+            if name in given and annotation is not None and name not in found and _is_path(ev, annotation, c.module):
+                held = given[name]
+                value = held.get() if isinstance(held, Lazy) else held
+                found[name] = join(_as_path(o) for o in options(value))
+    return found
+
+
+def _as_path(value: Value) -> Value:
+    known = value.literal if isinstance(value, Text) else None
+    return FilePath(Path(known), value.pieces[0].span) if isinstance(value, Text) and known else value
+
+
+def _is_path(ev: Evaluator, annotation: ast.expr, module: Module) -> bool:
+    """Whether text that is given for a field becomes a path: one of its types is one, and none is a text."""
+    names = {ev.program.qualified(n, module) for n in ast.walk(annotation) if isinstance(n, (ast.Name, ast.Attribute))}
+    return bool(names & PATHS) and "str" not in names and not _container_annotation(annotation)
 
 
 def _written_later(ev: Evaluator, cls: Class, name: str) -> bool:
@@ -525,13 +576,16 @@ def _written_later(ev: Evaluator, cls: Class, name: str) -> bool:
     return known
 
 
-def _kept(ev: Evaluator, cls: Class, values: dict[str, Value | Lazy], level: int) -> Frame | None:
-    """A frame that remembers the constructor's field values, for fields that methods change later."""
+def _kept(
+    ev: Evaluator, cls: Class, values: dict[str, Value | Lazy], level: int, maker: Frame | None
+) -> Frame | None:
+    """A frame that remembers the constructor's field values, and who called it, for fields that are changed later."""
     body = cls.body
     if body is None:
         return None
     frame = ev.new_frame(body, level)
     frame.arguments = {k: v.get() if isinstance(v, Lazy) else v for k, v in values.items()}
+    frame.maker = maker
     return frame
 
 
@@ -814,11 +868,26 @@ def _apply_step(
         value = ev.eval(expr, frame)
     finally:
         ev.attributes_active.discard(key)
+    before = _placed(before, value)
     # What is filled where it is made is new each time: it keeps nothing.
     result = loops.grown(ev, before, value, root, function.module.span(expr.at), level, history=not made)
     if where is None:
         result = containers.under(result, before, _always_under(ev, function))
     return containers.commanded(result, before) if switches.only_on_command(ev, function) else result
+
+
+def _placed(before: Value, value: Value) -> Value:
+    """``before`` without the paths that ``value`` says what they are relative to."""
+    places = [o.path.parts for o in options(value) if isinstance(o, FilePath)]
+    if not places:
+        return before
+
+    def is_placed(option: Value) -> bool:
+        below = option.path.parts if isinstance(option, FilePath) else ()
+        return bool(below) and any(p[-len(below) :] == below for p in places)
+
+    kept = [o for o in options(before) if not is_placed(o)]
+    return join(kept) if kept else value
 
 
 def _always_under(ev: Evaluator, function: Function) -> tuple[Guard, ...]:
@@ -835,7 +904,15 @@ def _seen_from(ev: Evaluator, function: Function, where: Expr, this: Instance, l
         frame.arguments[where.name] = this
     elif isinstance(where, Attr) and isinstance(where.base, Param) and isinstance(generic.this, Instance):
         frame.this = replace(generic.this, overrides={**generic.this.overrides, where.name: this})
-    elif not isinstance(unchanged(where), Call):
+    elif isinstance(made := unchanged(where), Call):
+        maker = this.init.maker if this.init is not None else None
+        if maker is None or maker.function is not function or ev.span(maker, made) != this.span:
+            return generic
+        # The call that made the object changes it before it hands it out.
+        frame.arguments, frame.this, frame.parent = maker.arguments, maker.this, maker.parent
+        frame.path_loops, frame.bindings = maker.path_loops, maker.bindings
+        frame.memo[id(made)] = this
+    else:
         return generic
     return frame
 
