@@ -18,6 +18,7 @@ from promptlint.expression import (
     Either,
     Expr,
     Field,
+    Global,
     Guard,
     Import,
     Param,
@@ -826,17 +827,17 @@ def name_of(root: object) -> str:
 
 
 def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -> bool:
+    made = unchanged(node)
+    if isinstance(made, Call) and (ev.joining <= 2 or isinstance(made.func, (Definition, Global, Import))):
+        # The class that is called tells enough; the object itself may be asked for right now.
+        types = options(ev.resolve(made.func, ev.generic(function)))
+        known = [o.cls for o in types if isinstance(o, Type)]
+        if known:
+            return any(k is cls or cls in ev.program.mro(k) or k in ev.program.mro(cls) for k in known)
     if ev.joining > 2:
         return False
     ev.joining += 1
     try:
-        made = unchanged(node)
-        if isinstance(made, Call):
-            # The class that is called tells enough; the object itself may be asked for right now.
-            types = options(ev.resolve(made.func, ev.generic(function)))
-            known = [o.cls for o in types if isinstance(o, Type)]
-            if known:
-                return any(k is cls or cls in ev.program.mro(k) or k in ev.program.mro(cls) for k in known)
         value = ev.resolve(node, ev.generic(function))
     finally:
         ev.joining -= 1
