@@ -577,9 +577,7 @@ def _written_later(ev: Evaluator, cls: Class, name: str) -> bool:
     return known
 
 
-def _kept(
-    ev: Evaluator, cls: Class, values: dict[str, Value | Lazy], level: int, maker: Frame | None
-) -> Frame | None:
+def _kept(ev: Evaluator, cls: Class, values: dict[str, Value | Lazy], level: int, maker: Frame | None) -> Frame | None:
     """A frame that remembers the constructor's field values, and who called it, for fields that are changed later."""
     body = cls.body
     if body is None:
