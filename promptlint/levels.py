@@ -196,6 +196,11 @@ def unmarked(request: Request) -> bool:
     return facts.trigger == "explicit" and facts.max_breakpoints is not None and not request.breakpoints
 
 
+def takes_no_marker(request: Request) -> bool:
+    """Whether the form of a request has no place for its provider's marker: OpenAI's, sent to Anthropic."""
+    return request.site.provider == "anthropic" and request.api.startswith("openai.")
+
+
 def shared_prefix(request: Request) -> Interval:
     """Tokens at the start of the request that every conversation of the program sends alike."""
     total = ZERO

@@ -37,8 +37,8 @@ while True:
 No automatic fix: models can weigh the same rules differently at the start and at the end.
 
 ## Limits
-Short reminders at the end are deliberate and cheap: constant text below the provider's minimum is not reported, and a
-short one behind a picture is information only.
+Short reminders at the end are deliberate and cheap: constant text below the provider's minimum is not reported, and
+behind text that is sent once, less than 1,024 tokens are information only.
 """
 
 from collections.abc import Iterator
@@ -80,9 +80,9 @@ def check(request: Request) -> Iterator[Finding]:
     enough = reaches_minimum(lost, request.facts)
     if enough == "no":
         return
-    # Models want a picture ahead of what is asked about it, and beside it a short question costs little.
-    media = not turns and request.segments[ahead[0]].kind is Kind.MEDIA and lost.low < SHORT
-    weak = enough == "maybe" or media or (not turns and (assumed(request) or unmarked(request)))
+    # The smallest prompts are not worth another order, also where a provider would cache them.
+    short = not turns and lost.low < SHORT
+    weak = enough == "maybe" or short or (not turns and (assumed(request) or unmarked(request)))
     first = max(behind, key=lambda s: s.tokens.low)
     place = "the history" if turns else "text that differs on every call"
     yield Finding(

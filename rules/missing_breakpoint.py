@@ -65,6 +65,7 @@ from promptlint.api import (
     reaches_minimum,
     rule,
     shared_prefix,
+    takes_no_marker,
     unmarked,
 )
 
@@ -73,7 +74,7 @@ from promptlint.api import (
 def check(request: Request) -> Iterator[Finding]:
     turns, prefix = keeps_history(request), shared_prefix(request)
     enough = reaches_minimum(prefix, request.facts)
-    if not unmarked(request) or not request.facts.caches or request.open:
+    if not unmarked(request) or not request.facts.caches or request.open or takes_no_marker(request):
         return
     if not turns and (request.reuse.repeats is None or enough == "no"):
         return
@@ -86,10 +87,12 @@ def check(request: Request) -> Iterator[Finding]:
         advice = 'pass cache_control={"type": "ephemeral"} with the request: it marks the newest block of each turn'
     else:
         advice = 'set "cache_control": {"type": "ephemeral"} on the last constant block'
+    # A script without a loop asks once or twice, so that little is sent again.
+    weak = assumed(request) or (enough == "maybe" and not turns) or (enough != "yes" and request.reuse.repeats is None)
     yield Finding(
         message=f"no cache breakpoint: {what} {verb} paid for in full with every request",
         primary=request.site.span,
-        severity=Severity.INFO if assumed(request) or (not turns and enough == "maybe") else Severity.WARNING,
+        severity=Severity.INFO if weak else Severity.WARNING,
         confidence=certainty(request),
         scope=Scope.TURN if turns else Scope.CONVERSATION,
         region=next((s.region for s in request.segments), Region.SYSTEM),
