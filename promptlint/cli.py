@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from promptlint import __version__
+from promptlint.output import FORMATS, MAP_FORMATS
 
 if TYPE_CHECKING:
     from promptlint.config import Settings
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from promptlint.report import Report
     from promptlint.request import Request
 
-FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "rdjson", "html")
-MAP_FORMATS = ("full", "json", "html")
 SEVERITIES = ("info", "warning", "error")
 CONFIDENCES = ("low", "medium", "high")
 

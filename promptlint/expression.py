@@ -148,7 +148,6 @@ class Formatted(Expr):
 
     value: Expr
     spec: Expr | None
-    conversion: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

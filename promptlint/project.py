@@ -16,7 +16,6 @@ from promptlint.notebook import SUFFIX
 from promptlint.source import Source, Unreadable, display, from_bytes, read_bytes
 
 _MARKERS = (".git", ".hg", "pyproject.toml", "setup.py")
-_EXAMPLES = frozenset(("examples", "example", "docs", "cookbook", "samples"))
 _NOT_IDENTIFIER = bytes(c if c >= 128 or chr(c).isalnum() or c == ord("_") else ord(" ") for c in range(256))
 
 
@@ -51,7 +50,6 @@ class SourceRef:
     file: Path
     module: str
     is_test: bool
-    is_example: bool
     directory: str = field(repr=False)
     """Absolute path of the directory."""
     top: str = field(repr=False)
@@ -340,7 +338,6 @@ def discover(paths: Sequence[Path], options: Options, overlay: Mapping[Path, byt
 class _Home:
     """The project around a directory that was given, or whose file was."""
 
-    project: str
     top: str
     in_tests: bool
     """The directory is one of tests, or in one: whoever names it asks for them."""
@@ -356,7 +353,7 @@ def _home(start: str, roots: _Roots) -> _Home:
     project = marked or path
     roots.declare(project, *([start] if start not in roots.packages else []))
     top = os.path.dirname(project)
-    return _Home(project, top, walk.is_test((*_parts(start, project if marked else top), "")))
+    return _Home(top, walk.is_test((*_parts(start, project if marked else top), "")))
 
 
 def _ref(file: str, given: str, home: _Home, roots: _Roots, texts: Mapping[str, bytes]) -> SourceRef:
@@ -369,7 +366,6 @@ def _ref(file: str, given: str, home: _Home, roots: _Roots, texts: Mapping[str, 
         file=Path(file),
         module=module,
         is_test=not home.in_tests and file != given and walk.is_test(_parts(file, given)),
-        is_example=not _EXAMPLES.isdisjoint(_parts(directory, home.project)),
         directory=directory,
         top=home.top,
         unsaved=texts.get(file),

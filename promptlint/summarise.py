@@ -857,9 +857,8 @@ class _Summariser:
 
     def _x_FormattedValue(self, node: ast.FormattedValue) -> Expr:
         spec = self.expr(node.format_spec) if node.format_spec else None
-        conversion = chr(node.conversion) if node.conversion > 0 else ""
         # The place of the field itself is wrong before Python 3.12; that of the value in it is right.
-        return Formatted(_at(node.value), self.expr(node.value), spec, conversion)
+        return Formatted(_at(node.value), self.expr(node.value), spec)
 
     def _x_BinOp(self, node: ast.BinOp) -> Expr:
         # Long sums of strings lean left: walk down the spine instead of recursing.

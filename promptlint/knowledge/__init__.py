@@ -194,10 +194,9 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class MemoRow:
-    """A decorator or class that keeps a result; ``keyed``: one per set of arguments, else one per object or process."""
+    """A decorator or class that keeps a result."""
 
     name: str
-    keyed: bool
     because: str
 
 
@@ -504,9 +503,9 @@ class _Rows:
 
     def _memoiser(self, table: object, where: str, header: _Header) -> None:
         row = _Row(table, where, "name")
-        names, keyed = row.names("name"), row.flag("keyed", True)
-        row.done(("name", "keyed"))
-        self.memoisers += [MemoRow(n, keyed, f"{header.file}: {n}") for n in names]
+        names = row.names("name")
+        row.done(("name",))
+        self.memoisers += [MemoRow(n, f"{header.file}: {n}") for n in names]
 
     def _window(self, table: object, where: str, header: _Header) -> None:
         row = _Row(table, where, "name")

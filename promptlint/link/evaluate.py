@@ -597,7 +597,7 @@ class Evaluator:
     def _formatted(self, node: Formatted, frame: Frame) -> Value:
         value = self.eval(node.value, frame)
         spec = self.eval(node.spec, frame) if node.spec is not None else None
-        return strings.formatted(self, value, spec, node.conversion, self.span(frame, node))
+        return strings.formatted(self, value, spec, self.span(frame, node))
 
     def _binary(self, node: Binary, frame: Frame) -> Value:
         if node.op == "+" and isinstance(node.right, Slice):

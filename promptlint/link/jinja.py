@@ -187,7 +187,7 @@ class _Renderer:
                     yield node
                 case _Output(expression):
                     value = self.value(expression, scope)
-                    yield from strings.formatted(self.ev, value, None, "", self.span).pieces
+                    yield from strings.formatted(self.ev, value, None, self.span).pieces
                 case _Assignment(name, expression):
                     scope[name] = self.value(expression, scope)
                 case _Branch():

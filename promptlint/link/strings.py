@@ -173,8 +173,8 @@ _WIDE = re.compile(r"\d{4}")
 """A width or precision that would make more text than a prompt needs, or more than there is memory for."""
 
 
-def formatted(ev: Evaluator, value: Value, spec: Value | None, conversion: str, span: Span) -> Text:
-    """``{value!conversion:spec}``."""
+def formatted(ev: Evaluator, value: Value, spec: Value | None, span: Span) -> Text:
+    """``{value:spec}``, with or without a conversion."""
     if spec is not None and isinstance(spec, Text) and spec.literal:
         if "%" in spec.literal and spec.literal not in ("%",):
             value = coarsened(value, strftime_grain(spec.literal))
@@ -217,7 +217,7 @@ def format_method(
             parsed = list(_FORMATTER.parse(piece.text or ""))
         except ValueError:
             return (piece,)
-        for literal, name, spec, conversion in parsed:
+        for literal, name, spec, _ in parsed:
             if literal:
                 result.append(replace(piece, text=literal))
             if name is None:
@@ -237,7 +237,7 @@ def format_method(
             if head != name and isinstance(value, (Instance, Map)):
                 for part in re.findall(r"\.(\w+)|\[(\w+)\]", name):
                     value = ev.attribute(value, part[0] or part[1], span, frame, name)
-            filled = formatted(ev, value, text(spec, span) if spec else None, conversion or "", span)
+            filled = formatted(ev, value, text(spec, span) if spec else None, span)
             result.extend(replace(p, optional=p.optional or piece.optional) for p in filled.pieces)
         return tuple(result)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from promptlint.finding import Finding
-from promptlint.report import Report
-
 if TYPE_CHECKING:
+    from promptlint.finding import Finding
     from promptlint.registry import RuleInfo
+    from promptlint.report import Report
 
 FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "rdjson", "html")
 MAP_FORMATS = ("full", "json", "html")

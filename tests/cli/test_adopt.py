@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from promptlint import changes, cli, ignores
+from promptlint import changes, cli, ignores, output
 from promptlint.source import Unreadable, read
 from promptlint.span import Span, Step
 from tests.cli.conftest import Run
@@ -300,7 +300,7 @@ def test_why_changes_cannot_be_told(run: Run, service: Path) -> None:
 
 def test_the_page_names_every_format_for_programs_and_options_that_exist() -> None:
     page = (EXAMPLE.parents[1] / "docs" / "ci.md").read_text("utf-8")
-    assert {name for name in cli.FORMATS if f"`{name}`" in page} == set(cli.FORMATS) - {"full", "concise", "html"}
+    assert {name for name in output.FORMATS if f"`{name}`" in page} == set(output.FORMATS) - {"full", "concise", "html"}
     known = {option for parameter in cli.cli.commands["check"].params for option in parameter.opts}
     named = set(re.findall(r"(?<=[\s`])--[a-z-]+", page.replace("-reporter", "")))
     assert named and named <= known

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from promptlint import cli, engine, output
+from promptlint import engine
 from promptlint.finding import Confidence, Severity
 from promptlint.report import Problem, Report, Withheld
 from promptlint.span import Span
@@ -53,10 +53,6 @@ def test_json_holds_what_the_thresholds_let_through(run: Run, fake: Engine) -> N
     done = run("check", "--output-format", "json")
     assert (done.status, done.err) == (1, "")
     assert [(f["line"], f["suppressed"]) for f in json.loads(done.out)["findings"]] == [(1, False), (3, True)]
-
-
-def test_offered_formats_are_those_that_exist() -> None:
-    assert (cli.FORMATS, cli.MAP_FORMATS) == (output.FORMATS, output.MAP_FORMATS)
 
 
 def test_the_current_folder_is_the_default(run: Run, fake: Engine) -> None:

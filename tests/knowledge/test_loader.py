@@ -80,12 +80,12 @@ def test_entries_and_memoisers_of_a_user() -> None:
     knowledge = load(
         {
             "entry": [{"pattern": "*.on_tick", "evidence": "scheduler"}],
-            "memoiser": [{"name": "acme.once", "keyed": False}],
+            "memoiser": [{"name": "acme.once"}],
             "window": [{"name": "acme.trim", "messages": "history", "limit": "keep"}],
         }
     )
     assert (knowledge.entries[0].pattern, knowledge.entries[0].repeats) == ("*.on_tick", True)
-    assert not knowledge.memoisers["acme.once"].keyed
+    assert "acme.once" in knowledge.memoisers
     assert knowledge.windows["acme.trim"].unit == "messages"
 
 

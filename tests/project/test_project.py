@@ -159,17 +159,10 @@ def test_tests_are_left_out_unless_asked_for_or_named() -> None:
     assert [(ref.path, ref.is_test) for ref in named.files] == [("test_b.py", False)]
 
 
-def test_a_directory_above_the_project_does_not_make_it_tests_or_examples() -> None:
+def test_a_directory_above_the_project_does_not_make_it_tests() -> None:
     write("tests/examples/shop/pyproject.toml", "tests/examples/shop/app.py", "tests/examples/shop/tests/x.py")
     [app] = project("tests/examples/shop").files
-    assert (app.path, app.is_test, app.is_example) == ("tests/examples/shop/app.py", False, False)
-
-
-def test_examples_are_marked() -> None:
-    write("pyproject.toml", "lib.py", "examples/chat.py", "docs/src/snippet.py", "cookbook/a/b.py")
-    marked = [ref.path for ref in project().files if ref.is_example]
-    assert marked == ["cookbook/a/b.py", "docs/src/snippet.py", "examples/chat.py"]
-    assert [ref.is_example for ref in project("examples").files] == [True]
+    assert (app.path, app.is_test) == ("tests/examples/shop/app.py", False)
 
 
 @pytest.mark.parametrize(
