@@ -33,9 +33,9 @@ class Settings:
     """What a run is asked to do.
 
     ``root`` is the folder that globs and rule paths of the file are relative to. ``gap`` is the typical time between
-    two turns of a conversation in seconds. ``rows`` are the user's own knowledge by section, as
-    ``promptlint.knowledge.load`` takes them. ``origins`` says for each setting that is not the default where it was
-    set.
+    two turns of a conversation in seconds; ``traffic`` the number of requests an hour that could share a prefix, where
+    known. ``rows`` are the user's own knowledge by section, as ``promptlint.knowledge.load`` takes them.
+    ``origins`` says for each setting that is not the default where it was set.
     """
 
     select: tuple[str, ...] = ()
@@ -49,6 +49,7 @@ class Settings:
     provider: str | None = None
     default_model: str | None = None
     gap: float = 60.0
+    traffic: float | None = None
     rows: Rows = field(default_factory=dict)
     root: Path = Path()
     file: Path | None = None
@@ -152,6 +153,7 @@ def _readers(root: Path) -> dict[str, Callable[[object, str], object]]:
         "provider": _string,
         "default-model": _string,
         "gap": _positive,
+        "traffic": _positive,
     }
 
 

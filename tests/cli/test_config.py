@@ -37,6 +37,7 @@ def test_every_key_is_read(folder: Path) -> None:
         provider = "anthropic"
         default-model = "claude-sonnet-5"
         gap = 600
+        traffic = 12.5
         [tool.promptlint.per-file-ignores]
         "scripts/*" = ["PL1"]
         [[tool.promptlint.wrapper]]
@@ -59,7 +60,7 @@ def test_every_key_is_read(folder: Path) -> None:
     assert (settings.min_severity, settings.min_confidence) == (Severity.INFO, Confidence.HIGH)
     assert settings.rule_paths == (folder / "lint/prompts",)
     assert (settings.provider, settings.default_model) == ("anthropic", "claude-sonnet-5")
-    assert settings.gap == 600
+    assert (settings.gap, settings.traffic) == (600, 12.5)
     assert settings.per_file_ignores == {"scripts/*": ("PL1",)}
     known = knowledge.load(settings.rows)
     assert [row.call for row in known.sinks_by_suffix["ask"]] == ["app.llm.ask"]
