@@ -225,7 +225,7 @@ def _judged(request: Request, settings: Settings) -> Request:
             for s in request.segments
         )
         request = replace(request, segments=counted)
-    return replace(request, breaks=levels.breaks(request, settings.gap))
+    return replace(request, breaks=levels.breaks(request, settings.gap), traffic=settings.traffic)
 
 
 def _accompanied(requests: Sequence[Request]) -> list[Request]:

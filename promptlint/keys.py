@@ -21,6 +21,8 @@ from promptlint.request import Cause, Parameter, Request
 KEY = "prompt_cache_key"
 MAX_KEY = 64
 """Characters that a key may have (OpenAI)."""
+BUSY = 15 * 60
+"""Requests an hour with one prefix above which OpenAI spreads them over further machines (knowledge/providers.toml)."""
 CHANGING = ("time", "random", "counter")
 """Causes that a key or a salt is never meant to follow."""
 
@@ -41,7 +43,8 @@ def keyed(request: Request, name: str) -> Iterator[Keyed]:
     given, sure = request.parameters.get(name), certainty(request)
     if given is None:
         if name == KEY and _wants_key(request):
-            yield Keyed("missing", Severity.INFO, Confidence.LOW)
+            busy = request.traffic is not None and request.traffic > BUSY
+            yield Keyed("missing", Severity.WARNING if busy else Severity.INFO, sure if busy else Confidence.LOW)
         return
     if name == KEY and given.text is not None and len(given.text) > MAX_KEY and request.facts.routing == KEY:
         yield Keyed("long", Severity.ERROR, sure, given)

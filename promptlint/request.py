@@ -267,6 +267,8 @@ class Request:
     """Where the code starts many such requests before the first is answered."""
     usage: Usage | None = None
     """What the code makes of the token counts in the reply; only known where it asks for a cache."""
+    traffic: float | None = None
+    """Requests an hour that could share a prefix, where the user says so."""
     added: int = 1
     """Blocks that the newest turn surely adds behind what was kept, as ``Facts.lookback`` counts them."""
 

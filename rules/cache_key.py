@@ -39,7 +39,8 @@ No automatic fix: one key should stay under about 15 requests a minute, so how m
 traffic.
 
 ## Limits
-A missing key is a hint of low confidence, for services whose model is known to profit from one.
+A missing key is a hint of low confidence, for services whose model is known to profit from one, and a warning when
+`traffic` in the configuration is above 900 requests an hour.
 """
 
 from collections.abc import Iterator

@@ -321,6 +321,9 @@ def test_missing_key_is_a_hint() -> None:
     served = replace(keyed(parameters={}), reuse=replace(TURNS, repeats="entry"))
     (finding,) = check("cache-key", served)
     assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.LOW)
+    assert check("cache-key", replace(served, traffic=60.0)) == [finding]
+    (told,) = check("cache-key", replace(served, traffic=5_000.0))
+    assert (told.severity, told.confidence) == (Severity.WARNING, Confidence.HIGH)
     assert check("cache-key", replace(served, open=("extra_body",))) == []
     assert check("cache-key", replace(served, reuse=TURNS)) == []
     assert check("cache-key", replace(served, reuse=ENTRY)) == []
