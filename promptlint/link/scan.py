@@ -53,7 +53,8 @@ def _shapes(row: SinkRow) -> Iterator[_Shape]:
 
 def _holding(program: Program, shape: _Shape) -> Iterator[SourceRef]:
     named = _mentioning(program, shape.last)
-    along = {ref for ref in named if shape.path and all(p.encode() in ref.data for p in shape.path)}
+    holding = named.intersection(*(_mentioning(program, p.removeprefix(".")) for p in shape.path))
+    along = {ref for ref in holding if shape.path and all(p.encode() in ref.data for p in shape.path)}
     yield from along
     rest = named - along
     telling = {keyword: rest & _mentioning(program, keyword) for keyword in shape.keywords}
