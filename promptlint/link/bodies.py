@@ -36,9 +36,14 @@ def may_ask(ev: Evaluator, sink: Sink, frame: Frame) -> bool | None:
     arguments = list(_arguments(ev, sink, frame))
     addresses = [o for name, value in arguments if row.parts.get(name) == "url" for o in options(value)]
     urls = [url for address in addresses if (url := url_text(address))]
-    if _is_other_model(sink, urls):
+    if _speaks_of_other_model(sink):
         return False
-    unknown = any(isinstance(a, Star) for a in sink.call.args)
+    others = [_OTHER_MODEL.search(url.lower()) is not None for url in urls]
+    if any(others):
+        # Callers may join several addresses in one: which of them it is, only the way of each tells.
+        certain = all(others) and not any(isinstance(a, Text) and any(p.optional for p in a.pieces) for a in addresses)
+        return False if certain else None
+    unknown = len(urls) < len(addresses) or any(isinstance(a, Star) for a in sink.call.args)
     for name, value in arguments:
         if not name and not isinstance(value, Map):
             unknown = True
@@ -107,11 +112,11 @@ def _is_prompt(keys: frozenset[str], nested: dict[str, str], urls: list[str]) ->
     return "model" in parts and bool(parts & {"input", "prompt"}) and _may_be_endpoint(urls)
 
 
-def _is_other_model(sink: Sink, urls: list[str]) -> bool:
-    """Whether the address, or the code that posts, speaks of embeddings, images, speech or moderation."""
+def _speaks_of_other_model(sink: Sink) -> bool:
+    """Whether the code that posts speaks of embeddings, images, speech or moderation."""
     function = sink.function
     names = (function.name, function.owner.name if function.owner is not None else "", function.module.name)
-    return any(_OTHER_MODEL.search(text.lower()) for text in (*urls, *names))
+    return any(_OTHER_MODEL.search(name.lower()) for name in names)
 
 
 def _may_be_endpoint(urls: list[str]) -> bool:

@@ -94,3 +94,26 @@ while True:
 def test_a_raw_request_is_one_to_a_model_by_address_and_body(url: str, body: str, given: str, asks: bool) -> None:
     Path("it.py").write_text(POST.format(url=url, body=body, given=given))
     assert bool(check([Path("it.py")], Settings()).requests) is asks
+
+
+def test_one_helper_that_posts_to_several_endpoints() -> None:
+    Path("it.py").write_text(
+        """
+import requests
+
+def send(path, body):
+    return requests.post(HOST + path, json=body)
+
+def embed(text):
+    return send("/v1/embeddings", {"model": "e", "input": text})
+
+def ask(question):
+    return send("/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": question}]})
+
+while True:
+    embed(input())
+    ask(input())
+"""
+    )
+    (request,) = check([Path("it.py")], Settings()).requests
+    assert request.site.model == "m"
