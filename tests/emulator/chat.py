@@ -1,0 +1,69 @@
+"""OpenAI's Chat Completions, and DeepSeek's, which counts hits and misses in fields of its own.
+
+Source: the types of openai 3.57.0 (``ChatCompletion``, ``CompletionUsage``), the guide "Prompt caching" and DeepSeek's
+"Context caching" (tags O1, O3, D1 of providers.toml).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.emulator.faults import ApiError, Fault
+from tests.emulator.reply import Accepted, Body, Reply, said
+
+
+def check(body: Body) -> None:
+    """Raises ``ApiError`` for what is refused before anything is looked up."""
+    for field in ("model", "messages"):
+        if field not in body:
+            raise ApiError(400, "invalid_request_error", f"Missing required parameter: '{field}'.")
+    if "prewarm" in body.get("prompt_cache_options", {}):
+        raise ApiError(400, "invalid_request_error", "Unknown parameter: 'prompt_cache_options.prewarm'.")
+
+
+def reply(now: Accepted, earlier: Mapping[str, Accepted], fault: Fault) -> Reply:
+    """A ``ChatCompletion`` and its chunks; the usage comes in a chunk of its own where the request asks for it."""
+    limit = now.body.get("max_completion_tokens") or now.body.get("max_tokens") or 100
+    text, tokens = said(limit)
+    usage = _usage(now, tokens) | dict(fault.usage)
+    usage = {name: value for name, value in usage.items() if value is not None}
+    stop = "length" if tokens == limit else "stop"
+    common = {"id": now.id, "created": int(now.call.at), "model": now.body["model"]}
+    message = {"role": "assistant", "content": text, "refusal": None}
+    choice = {"index": 0, "message": message, "finish_reason": stop, "logprobs": None}
+    whole: Body = {**common, "object": "chat.completion", "choices": [choice], "usage": usage}
+
+    def chunk(delta: Body, finish: str | None = None) -> Body:
+        choices = [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]
+        return {**common, "object": "chat.completion.chunk", "choices": choices}
+
+    chunks = [chunk({"role": "assistant", "content": ""})]
+    chunks += [chunk({"content": f" {word}" if i else word}) for i, word in enumerate(text.split())]
+    chunks.append(chunk({}, stop))
+    if now.body.get("stream_options", {}).get("include_usage"):
+        chunks.append({**common, "object": "chat.completion.chunk", "choices": [], "usage": usage})
+    return Reply(whole, [("", event) for event in chunks])
+
+
+def _usage(now: Accepted, output: int) -> dict[str, Any]:
+    counts = {
+        "prompt_tokens": now.outcome.total,
+        "completion_tokens": output,
+        "total_tokens": now.outcome.total + output,
+    }
+    if now.body["model"].startswith("deepseek"):
+        return counts | {
+            "prompt_cache_hit_tokens": now.outcome.read,
+            "prompt_cache_miss_tokens": now.outcome.total - now.outcome.read,
+        }
+    written = sum(tokens for _, tokens in now.outcome.written)
+    details = {"cached_tokens": now.outcome.read, "audio_tokens": 0}
+    return counts | {"prompt_tokens_details": details | ({"cache_write_tokens": written} if written else {})}
+
+
+def error(status: int, kind: str, message: str) -> Body:
+    """``{"error": {...}}``."""
+    code = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}.get(status)
+    kind = "invalid_request_error" if kind == "not_found_error" else "server_error" if kind == "api_error" else kind
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
