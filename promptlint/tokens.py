@@ -171,6 +171,16 @@ def count(text: str, model: str | None, provider: str) -> Interval:
     return whole
 
 
+def ids(text: str, model: str | None, provider: str) -> tuple[int, ...]:
+    """The tokens of ``text``: OpenAI's own for its models, those of o200k_base for all others.
+
+    Long runs without a blank are cut as in ``count``.
+    """
+    name = _tokenizers(model, provider)[0]
+    encode = _encoding("o200k_base" if name in _RATIOS else name).encode_ordinary
+    return tuple(token for piece, _ in _pieces(text) for token in encode(piece))
+
+
 def _bytes(text: str) -> int:
     """Bytes of ``text`` in UTF-8; a lone surrogate, which a string literal can hold, counts three."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -15,7 +15,7 @@ LAYERS = (
     {"__init__", "span", "tokens"},
     {"downlevel", "notebook", "source", "gitignore", "walk", "project", "comments", "knowledge"},
     {"expression", "index", "summarise"},
-    {"provider", "simulator", "finding", "request", "report", "levels", "toggles", "fields", "keys", "prices", "cost"},
+    {"provider", "simulator", "finding", "request", "report", "levels", "toggles", "fields", "keys", "prices", "cost", "trace"},
     {"link"},
     {"registry", "config", "suppress", "fingerprint", "baseline", "changes", "ignores"},
     {"api", "engine"},
