@@ -188,7 +188,7 @@ def test_gemini(system: str) -> None:
 
 def test_the_shape_tells_where_the_api_is_not_known() -> None:
     messages = [{"role": "user", "content": "U"}]
-    shapes = {
+    shapes: dict[str, dict[str, Any]] = {
         "messages": {"system": "S", "messages": messages},
         "chat": {"messages": messages},
         "responses": {"input": "U"},
