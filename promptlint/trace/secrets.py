@@ -9,31 +9,36 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4}))"
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a kind of secret looks.
+
+    It starts with one of ``signs`` (in small letters where ``any_case``), which stand at the start of a word where
+    ``word``. ``pattern`` is matched there; its group, if there is one, is the secret.
+    """
+
+    kind: str
+    signs: tuple[str, ...]
+    pattern: re.Pattern[str]
+    word: bool = False
+    any_case: bool = False
+
+    def spans(self, text: str, lowered: str) -> Iterator[tuple[int, int]]:
+        where = lowered if self.any_case else text
+        for sign in self.signs:
+            at = where.find(sign)
+            while at >= 0:
+                if (not self.word or _WORD.match(text, at)) and (found := self.pattern.match(text, at)):
+                    yield found.span(self.pattern.groups)
+                at = where.find(sign, at + 1)
+
+
+_WORD = re.compile(r"(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})")
 """Where a word starts in text that may be inside a JSON string: ``\\n`` is no letter there."""
-
-_PATTERNS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("private key", ("PRIVATE KEY-----",), r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.*?-----END [A-Z ]*KEY-----|[^\"]*)"),
-    ("key", ("sk-",), r"sk-(?:ant|proj|svcacct|admin|or|lf)-[\w-]{8,}"),
-    ("key", ("sk-",), _START + r"sk-(?=[\w-]*\d)[A-Za-z0-9][\w-]{15,}"),
-    ("key", ("AIza",), r"AIza[\w-]{30,}"),
-    ("key", ("AKIA", "ASIA"), _START + r"A(?:KI|SI)A[A-Z0-9]{16}"),
-    ("key", ("gsk_", "xai-", "pplx-", "nvapi-", "tvly-"), _START + r"(?:gsk_|xai-|pplx-|nvapi-|tvly-)[\w-]{16,}"),
-    ("key", ("_live_", "_test_"), _START + r"[srp]k_(?:live|test)_\w{10,}"),
-    ("key", ("lsv2_",), r"lsv2_[a-z]+_\w{16,}"),
-    ("token", ("hf_", "r8_", "npm_", "fw_"), _START + r"(?:hf|r8|npm|fw)_[A-Za-z0-9]{20,}"),
-    ("token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,}"),
-    ("token", ("github_pat_",), r"github_pat_\w{20,}"),
-    ("token", ("glpat-",), r"glpat-[\w-]{16,}"),
-    ("token", ("xox",), r"xox[a-z]-[\w-]{10,}"),
-    ("token", ("ya29.",), r"ya29\.[\w.-]{16,}"),
-    ("token", ("SG.",), _START + r"SG\.[\w-]{16,}\.[\w-]{16,}"),
-    ("token", ("eyJ",), r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*"),
-    ("password", ("://",), r"(?<=://)[^\s/\"'\\@:]*:[^\s/\"'\\@]+(?=@)"),
-)
-"""Kind; what must occur for the pattern to be tried; the pattern."""
 
 _NAMES = (
     *("api_key", "api-key", "apikey", "access_token", "access-token", "accesstoken", "auth_token", "auth-token"),
@@ -41,21 +46,47 @@ _NAMES = (
     *("access_key", "accesskey", "client_secret", "client-secret", "clientsecret", "private_key", "password", "passwd"),
     *("authorization", "x-amz-signature", "x-amz-credential", "x-goog-signature", "x-goog-credential"),
 )
-_SCHEMES = ("bearer ", "basic ")
-_VALUE = re.compile(
-    r"\w*(?:\\*[\"'])?\s*[:=]\s*(?:\\*[\"'])?(?:bearer |basic )?"
+_ASSIGNED = re.compile(
+    r"[a-zA-Z-]+(?:_[a-zA-Z_-]+)?\w*(?:\\*[\"'])?\s*[:=]\s*(?:\\*[\"'])?(?:bearer |basic )?"
     r"((?!bearer |basic )[^\s\"'\\,;&<>(){}\[\]]{6,})",
     re.IGNORECASE,
 )
-"""What follows such a name: the value is the group."""
-_BEHIND_SCHEME = re.compile(r"((?:[\w.~+-]|\\?/){12,}={0,2})")
-_IN_ADDRESSES = re.compile(r"(?:(?<=[?&]key=)|(?<=[?&]sig=)|(?<=[?&]token=))[^\s\"'\\&#<>\[\]]{6,}")
+
+_FORMS = (
+    _Form(
+        "private key",
+        ("-----BEGIN ",),
+        re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:.*?-----END [A-Z ]*KEY-----|[^\"]*)", re.DOTALL),
+    ),
+    _Form("key", ("sk-",), re.compile(r"sk-(?:ant|proj|svcacct|admin|or|lf)-[\w-]{8,}")),
+    _Form("key", ("sk-",), re.compile(r"sk-(?=[\w-]*\d)[A-Za-z0-9][\w-]{15,}"), word=True),
+    _Form("key", ("AIza",), re.compile(r"AIza[\w-]{30,}")),
+    _Form("key", ("AKIA", "ASIA"), re.compile(r"[A-Z0-9]{20}"), word=True),
+    _Form("key", ("gsk_", "xai-", "pplx-", "nvapi-", "tvly-"), re.compile(r"[a-z]+[_-][\w-]{16,}"), word=True),
+    _Form("key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_"), re.compile(r"[a-z]+_[a-z]+_\w{10,}"), word=True),
+    _Form("key", ("lsv2_",), re.compile(r"lsv2_[a-z]+_\w{16,}")),
+    _Form("token", ("hf_", "r8_", "npm_", "fw_"), re.compile(r"[a-z8]+_[A-Za-z0-9]{20,}"), word=True),
+    _Form("token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), re.compile(r"gh._[A-Za-z0-9]{20,}")),
+    _Form("token", ("github_pat_",), re.compile(r"github_pat_\w{20,}")),
+    _Form("token", ("glpat-",), re.compile(r"glpat-[\w-]{16,}")),
+    _Form("token", ("xox",), re.compile(r"xox[a-z]-[\w-]{10,}")),
+    _Form("token", ("ya29.",), re.compile(r"ya29\.[\w.-]{16,}")),
+    _Form("token", ("SG.",), re.compile(r"SG\.[\w-]{16,}\.[\w-]{16,}"), word=True),
+    _Form("token", ("eyJ",), re.compile(r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*")),
+    _Form("token", ("bearer ", "basic "), re.compile(r"\w+ ((?:[\w.~+-]|\\?/){12,}={0,2})"), any_case=True),
+    _Form("password", ("://",), re.compile(r"://([^\s/\"'\\@:]*:[^\s/\"'\\@]+)@")),
+    _Form(
+        "token",
+        ("?key=", "&key=", "?sig=", "&sig=", "?token=", "&token="),
+        re.compile(r".\w+=([^\s\"'\\&#<>\[\]]{6,})"),
+    ),
+    _Form("secret", _NAMES, _ASSIGNED, any_case=True),
+)
+
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|_PAT)$", re.IGNORECASE)
 _SECRET_HEADERS = ("authorization", "key", "token", "secret", "cookie", "signature", "credential")
 _SHORTEST = 8
 """Characters below which a known value is taken for a placeholder: masking "test" would damage prompts."""
-
-_COMPILED = tuple((kind, signs, re.compile(pattern, re.DOTALL)) for kind, signs, pattern in _PATTERNS)
 
 
 class Masker:
@@ -75,30 +106,15 @@ class Masker:
         for value in (*_forms(secrets), *self._known):
             if value in text:
                 text = text.replace(value, self._mask("secret", value))
-        for kind, signs, pattern in _COMPILED:
-            if any(sign in text for sign in signs):
-                text = pattern.sub(lambda found, kind=kind: self._mask(kind, found[0]), text)  # type: ignore[misc]
-        if "?" in text:
-            text = _IN_ADDRESSES.sub(lambda found: self._mask("token", found[0]), text)
-        return self._named(text)
-
-    def _named(self, text: str) -> str:
-        """Masks what is assigned to a name that says it is secret, or stands behind the word for a kind of login."""
         lowered = text.lower()
         if len(lowered) != len(text):  # rare letters whose small form is longer
             lowered = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-        spans = set()
-        for name in (*_NAMES, *_SCHEMES):
-            form = _BEHIND_SCHEME if name in _SCHEMES else _VALUE
-            at = lowered.find(name)
-            while at >= 0:
-                if found := form.match(text, at + len(name)):
-                    spans.add(found.span(1))
-                at = lowered.find(name, at + len(name))
+        found = {(*span, form.kind) for form in _FORMS for span in form.spans(text, lowered)}
         done, pieces = 0, []
-        for start, end in sorted(spans):
-            if end > done:
-                pieces += [text[done:start], self._mask("secret", text[start:end])] if start >= done else []
+        for first, end, kind in sorted(found):
+            start = max(first, done)
+            if end > start:
+                pieces += [text[done:start], self._mask(kind, text[start:end])]
                 done = end
         return "".join([*pieces, text[done:]])
 
