@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from promptlint import __version__
+from promptlint.commands.shared import CLEAN, FAILED, FOUND, INTERRUPTED, STDIN, fail, require
+from promptlint.commands.shared import run as execute
+from promptlint.commands.shared import settings as configure
 from promptlint.output import FORMATS, MAP_FORMATS
 
 if TYPE_CHECKING:
     from promptlint.config import Settings
     from promptlint.finding import Finding
-    from promptlint.registry import Registry
     from promptlint.report import Report
     from promptlint.request import Request
 
@@ -27,9 +29,6 @@ SEVERITIES = ("info", "warning", "error")
 CONFIDENCES = ("low", "medium", "high")
 
 _Filter = tuple[str, Callable[["Finding"], bool]]
-
-CLEAN, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
-_STDIN = Path("-")
 
 
 class _Commands(click.Group):
@@ -146,15 +145,15 @@ def check(
 
     PATHS are files and folders, or - for standard input; the current folder when there are none.
     """
-    _require(paths)
+    require(paths)
     stdin = _stdin(paths, stdin_filename)
-    settings, registry = _settings([Path(stdin[0])] if stdin else paths, overrides)
+    settings, registry = configure([Path(stdin[0])] if stdin else paths, overrides)
     reason = _reason(add_ignore, stdin)
     if (fix or diff) and (stdin is not None or reason is not None):
         other = "standard input" if stdin is not None else "--add-ignore"
         raise click.UsageError(f"--{'diff' if diff else 'fix'} is about files: it cannot be used with {other}")
     filters = _filters(baseline, changed_since, paths[0] if paths and stdin is None else Path("."))
-    report = _run([path for path in paths if path != _STDIN], settings, stdin)
+    report = execute([path for path in paths if path != STDIN], settings, stdin)
     if fix or diff:
         report, changes = _fixed(report, paths, settings, filters, write=not diff)
         if diff:
@@ -180,7 +179,7 @@ def check(
     )
     terminal.write(text, output_file)
     if report.problems and not report.files:
-        return _fail("none of the given files could be read")
+        return fail("none of the given files could be read")
     found = any(finding.suppressed is None for finding in listed)
     return FOUND if found and not exit_zero else CLEAN
 
@@ -204,10 +203,10 @@ def map_command(paths: tuple[Path, ...], output_format: str, why_not: str | None
 
     Each request in PATHS with its segments, their sizes, what varies in them, and the breakpoints.
     """
-    _require(paths)
+    require(paths)
     place = _place(why_not) if why_not is not None else None
-    settings, _ = _settings(paths, {})
-    report = _run(paths, settings, None)
+    settings, _ = configure(paths, {})
+    report = execute(paths, settings, None)
 
     from promptlint import output, terminal
 
@@ -223,7 +222,7 @@ def map_command(paths: tuple[Path, ...], output_format: str, why_not: str | None
 @click.argument("name", required=False)
 def rule(name: str | None) -> int:
     """List the rules, or explain the one called NAME."""
-    _, registry = _settings((), {})
+    _, registry = configure((), {})
 
     from promptlint import terminal
 
@@ -248,7 +247,7 @@ def providers(name: str | None, model: str | None) -> int:
     from promptlint import provider, terminal
     from promptlint.output import providers as view
 
-    _settings((), {})  # the project's own rows
+    configure((), {})  # the project's own rows
     color = terminal.wants_color(sys.stdout)
     if name is None:
         if model is None:
@@ -319,7 +318,7 @@ def cost(
     from promptlint.output import costs
     from promptlint.prices import input_price
 
-    settings, _ = _settings([Path(origin.partition(":")[0])] if origin else (), {})
+    settings, _ = configure([Path(origin.partition(":")[0])] if origin else (), {})
     source = ""
     if origin:
         from promptlint.output.describe import as_layout
@@ -360,9 +359,9 @@ def _request_at(place: str) -> Request:
     """The request in a file or folder, at a line where one is given; the longest one otherwise."""
     name, _, line = place.rpartition(":")
     path, number = (Path(name), int(line)) if name and line.isdecimal() else (Path(place), None)
-    _require([path])
-    settings, _ = _settings([path], {})
-    requests = _run([path], settings, None).requests
+    require([path])
+    settings, _ = configure([path], {})
+    requests = execute([path], settings, None).requests
     if number is not None:
         spans = [(request, request.site.span) for request in requests]
         requests = tuple(r for r, span in spans if span.line <= number <= max(span.line, span.end_line))
@@ -378,8 +377,8 @@ def config(paths: tuple[Path, ...]) -> int:
 
     These are the settings that a check of PATHS would use.
     """
-    _require(paths)
-    settings, registry = _settings(paths, {})
+    require(paths)
+    settings, registry = configure(paths, {})
 
     from promptlint import terminal
     from promptlint.config import described
@@ -418,29 +417,9 @@ def _address(text: str) -> tuple[str, int]:
     return host or "127.0.0.1", int(port)
 
 
-def _require(paths: Sequence[Path]) -> None:
-    for path in paths:
-        if path != _STDIN and not os.path.lexists(path):
-            raise click.UsageError(f"no such file or folder: {path}")
-
-
-def _settings(paths: Sequence[Path], overrides: dict[str, Any]) -> tuple[Settings, Registry]:
-    from promptlint import registry
-    from promptlint.config import load, validate
-    from promptlint.finding import Confidence, Severity
-
-    for key, choices in (("min_severity", Severity), ("min_confidence", Confidence)):
-        if overrides.get(key):
-            overrides[key] = choices[overrides[key].upper()]
-    settings = load(paths, overrides)
-    rules = registry.load(settings.rule_paths)
-    validate(settings, rules)
-    return settings, rules
-
-
 def _stdin(paths: Sequence[Path], name: str | None) -> tuple[str, str] | None:
     """Name and text of the code or notebook on standard input, if that is one of the paths."""
-    if _STDIN not in paths:
+    if STDIN not in paths:
         if name is not None:
             raise click.UsageError("--stdin-filename names what is read from standard input: give - as a path")
         return None
@@ -452,15 +431,6 @@ def _stdin(paths: Sequence[Path], name: str | None) -> tuple[str, str] | None:
     if isinstance(read, source.Unreadable):
         raise click.UsageError(f"{name}: {read.message}")
     return name, data.decode("utf-8-sig") if read.cells else read.text
-
-
-def _run(paths: Sequence[Path], settings: Settings, stdin: tuple[str, str] | None) -> Report:
-    from promptlint import engine, terminal
-
-    if not paths and stdin is None:
-        paths = [Path(".")]
-    with terminal.ProgressBar() as progress:
-        return engine.check(paths, settings, stdin=stdin, progress=progress)
 
 
 def _fixed(
@@ -654,13 +624,6 @@ def _toml(value: object) -> str:
     return json.dumps(str(value), ensure_ascii=False)
 
 
-def _fail(message: str) -> int:
-    """Says on standard error, in one line, why the run failed."""
-    line = " ".join(f"promptlint: error: {message}".split("\n"))
-    click.echo(line.encode("utf-8", "backslashreplace").decode(), err=True)
-    return FAILED
-
-
 def _expected() -> tuple[type[Exception], ...]:
     """The errors whose message is meant for the user; none when the installation is too broken to say."""
     try:
@@ -688,8 +651,8 @@ def _explain(error: Exception) -> int:
 
         traceback.print_exc()
     if isinstance(error, _expected()):
-        return _fail(str(error))
-    return _fail(
+        return fail(str(error))
+    return fail(
         f"internal error: {type(error).__name__}: {error}; this is a bug in promptlint {__version__}: please report it"
         " with the output of the same command under PROMPTLINT_DEBUG=1"
     )
@@ -703,7 +666,7 @@ def run(args: Sequence[str] | None = None) -> int:
         error.show()
         return FAILED
     except click.ClickException as error:
-        return _fail(error.format_message())
+        return fail(error.format_message())
     except (click.Abort, KeyboardInterrupt):
         click.echo("promptlint: interrupted", err=True)
         return INTERRUPTED

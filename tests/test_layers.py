@@ -22,6 +22,7 @@ LAYERS = (
     {"api", "engine"},
     {"output", "terminal", "fix"},
     {"server"},
+    {"commands"},
     {"cli"},
     {"__main__"},
 )

@@ -21,9 +21,6 @@ def check(body: Body) -> None:
     for field in ("model", "messages", "max_tokens"):
         if field not in body:
             raise ApiError(400, "invalid_request_error", f"{field}: Field required")
-    for index, message in enumerate(body["messages"]):
-        if extra := message.keys() - {"role", "content"}:
-            raise _refused(f"messages.{index}.{min(extra)}: Extra inputs are not permitted")
     if body["max_tokens"] == 0:
         chosen = body.get("tool_choice", {}).get("type")
         for wrong, name in (

@@ -8,14 +8,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from promptlint import provider, simulator
+from promptlint.trace import wire
 from tests.emulator import chat, messages, responses
 from tests.emulator.faults import KINDS, ApiError, Fault
-from tests.emulator.rendered import rendered
 from tests.emulator.reply import Accepted, Body, Dialect, Reply
 
 _DIALECTS: dict[str, tuple[str, Dialect]] = {
@@ -91,7 +91,10 @@ class Vendor:
         if name == provider.UNKNOWN or (api == "messages") != (name == "anthropic"):
             raise ApiError(404, "not_found_error", f"model: {model}")
         known = provider.facts(name, model)
-        call = replace(rendered(api, body, known), at=at, begins=fault.delay, lasts=fault.delay)
+        parsed = wire.parse(body, api, known)
+        if parsed.misplaced:
+            raise ApiError(400, "invalid_request_error", f"{parsed.misplaced[0]}: Extra inputs are not permitted")
+        call = wire.call(parsed, known, at, begins=fault.delay, lasts=fault.delay)
         before = [] if fault.cold else [other.call for other in self.accepted if other.api == api]
         outcome = simulator.predict([*before, call], known)[-1]
         if outcome.refused:

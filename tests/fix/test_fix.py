@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from promptlint import cli
+from promptlint.commands import shared
 from promptlint.fix import order
 from tests.fix.programs import FIXABLE, NAMES, UNCERTAIN, program
 from tests.soundness import truth
@@ -69,7 +70,7 @@ def test_fixed_programs_send_the_same_in_every_process_and_nothing_else(tmp_path
             for note in ("heating", "keys", "waste", "parking", "pets"):
                 (folder / "notes" / note).touch()
             folders.append(folder)
-        assert check("--fix", f"after{number}").status == cli.CLEAN
+        assert check("--fix", f"after{number}").status == shared.CLEAN
     truth.execute(folders, tmp_path)
     first, second = (json.loads((tmp_path / f"out{number}.json").read_text()) for number in (0, 1))
     for number, name in enumerate(FIXABLE):
@@ -85,16 +86,16 @@ def test_fixed_programs_send_the_same_in_every_process_and_nothing_else(tmp_path
 def test_fix_is_small_and_the_second_run_finds_nothing(name: str, tmp_path: Path, check: Any) -> None:
     text, wanted = FIXABLE[name]
     file = saved(tmp_path, text)
-    assert check(*ORDER, "main.py").status == cli.FOUND
+    assert check(*ORDER, "main.py").status == shared.FOUND
     shown = check("--diff", "main.py")
-    assert shown.status == cli.FOUND
+    assert shown.status == shared.FOUND
     assert file.read_text() == text
-    assert check("--fix", "main.py").status == cli.CLEAN
+    assert check("--fix", "main.py").status == shared.CLEAN
     fixed = file.read_text()
     ast.parse(fixed)
     assert wanted in fixed
     assert len(fixed.splitlines()) == len(text.splitlines())
-    assert check("--diff", "main.py")[:2] == (cli.CLEAN, "")
+    assert check("--diff", "main.py")[:2] == (shared.CLEAN, "")
     file.write_text(text)
     subprocess.run(["git", "apply", "-p0", "-"], input=shown.out, text=True, check=True, cwd=tmp_path)
     assert file.read_text() == fixed
@@ -103,15 +104,15 @@ def test_fix_is_small_and_the_second_run_finds_nothing(name: str, tmp_path: Path
 @pytest.mark.parametrize("name", UNCERTAIN)
 def test_no_fix_where_it_is_not_certain(name: str, tmp_path: Path, check: Any) -> None:
     file = saved(tmp_path, UNCERTAIN[name])
-    assert check(*ORDER, "main.py").status == cli.FOUND, "the example shows nothing"
-    assert check("--fix", "main.py").status == cli.FOUND
+    assert check(*ORDER, "main.py").status == shared.FOUND, "the example shows nothing"
+    assert check("--fix", "main.py").status == shared.FOUND
     assert file.read_text() == UNCERTAIN[name]
 
 
 def test_set_from_another_file_is_sorted_where_it_is_listed(tmp_path: Path, check: Any) -> None:
     names = saved(tmp_path, NAMES, "names.py")
     file = saved(tmp_path, program("{', '.join(n.title() for n in NAMES)}", "from names import NAMES"))
-    assert check("--fix", ".").status == cli.CLEAN
+    assert check("--fix", ".").status == shared.CLEAN
     assert "for n in sorted(NAMES)" in file.read_text()
     assert names.read_text() == NAMES
 
@@ -122,7 +123,7 @@ def test_letters_line_ends_and_permissions_are_kept(tmp_path: Path, check: Any) 
     file.chmod(0o750)
     link = tmp_path / "link.py"
     link.symlink_to(file)
-    assert check("--fix", "link.py").status == cli.CLEAN
+    assert check("--fix", "link.py").status == shared.CLEAN
     assert file.read_bytes().decode() == "\ufeff" + text.replace("join(NAMES)", "join(sorted(NAMES))")
     assert file.stat().st_mode & 0o777 == 0o750
     assert link.is_symlink()
@@ -144,7 +145,7 @@ def test_read_only_file_is_left_alone(tmp_path: Path, check: Any) -> None:
     file = saved(tmp_path, text)
     file.chmod(0o444)
     outcome = check("--fix", "main.py")
-    assert outcome.status == cli.FAILED
+    assert outcome.status == shared.FAILED
     assert outcome.err.endswith("cannot fix main.py: it is read-only; nothing was changed\n")
     assert file.read_text() == text
 
@@ -162,7 +163,7 @@ def test_file_that_changes_meanwhile_is_left_alone(tmp_path: Path, check: Any, m
 
     monkeypatch.setattr(engine, "check", slow)
     outcome = check("--fix", "main.py")
-    assert outcome.status == cli.FAILED
+    assert outcome.status == shared.FAILED
     assert "main.py was changed while it was analysed" in outcome.err
     assert file.read_text() == "# the user was here\n"
 
@@ -176,7 +177,7 @@ def test_failed_write_loses_nothing(tmp_path: Path, check: Any, monkeypatch: pyt
 
     monkeypatch.setattr(os, "replace", full)
     outcome = check("--fix", "main.py")
-    assert outcome.status == cli.FAILED
+    assert outcome.status == shared.FAILED
     assert "cannot write main.py: no space left on device; nothing was changed" in outcome.err
     assert file.read_text() == text
     assert os.listdir(tmp_path) == ["main.py"]
@@ -186,7 +187,7 @@ def test_broken_file_is_reported_and_the_others_are_fixed(tmp_path: Path, check:
     file = saved(tmp_path, program("{', '.join(NAMES)}", NAMES))
     broken = saved(tmp_path, "def (:\n", "broken.py")
     outcome = check("--fix", "main.py", "broken.py")
-    assert outcome.status == cli.FOUND
+    assert outcome.status == shared.FOUND
     assert "cannot be parsed" in outcome.out
     assert "join(sorted(NAMES))" in file.read_text()
     assert broken.read_text() == "def (:\n"
@@ -197,7 +198,7 @@ def test_broken_file_is_reported_and_the_others_are_fixed(tmp_path: Path, check:
 def test_options_that_exclude_each_other(option: str, other: str, check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", type("Input", (), {"buffer": open(os.devnull, "rb")}))  # noqa: SIM115
     outcome = check(option, other)
-    assert outcome.status == cli.FAILED
+    assert outcome.status == shared.FAILED
     assert f"{option} is about files: it cannot be used with" in outcome.err
 
 
@@ -217,7 +218,7 @@ def test_change_that_does_not_end_the_cause_is_not_made(
     text = program("{', '.join(NAMES)}", NAMES)
     file = saved(tmp_path, text)
     monkeypatch.setattr(order, "applied", lambda module, _: changed.replace("{}", module.text))
-    assert check("--fix", "main.py").status == cli.FOUND
+    assert check("--fix", "main.py").status == shared.FOUND
     assert file.read_text() == text
 
 
@@ -228,5 +229,5 @@ def test_one_that_fails_does_not_keep_another_from_its_fix(
     file = saved(tmp_path, text)
     real = order.applied
     monkeypatch.setattr(order, "applied", lambda *args: real(*args).replace("sorted(NAMES)", "tuple(NAMES)"))
-    assert check("--fix", "main.py").status == cli.FOUND
+    assert check("--fix", "main.py").status == shared.FOUND
     assert file.read_text() == text.replace("join(OTHERS)", "join(sorted(OTHERS))")
