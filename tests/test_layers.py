@@ -12,13 +12,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    {"__init__", "span", "tokens", "disk"},
+    {"__init__", "span", "tokens"},
     {"downlevel", "notebook", "source", "gitignore", "walk", "project", "comments", "knowledge"},
     {"expression", "index", "summarise"},
     {"provider", "simulator", "finding", "request", "report", "levels", "toggles", "fields", "keys", "prices", "cost"},
     {"trace"},
     {"link"},
-    {"registry", "config", "suppress", "fingerprint", "baseline", "changes", "ignores", "cache"},
+    {"registry", "config", "suppress", "fingerprint", "baseline", "changes", "ignores"},
     {"api", "engine"},
     {"output", "terminal", "fix"},
     {"server"},

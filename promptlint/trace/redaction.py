@@ -35,10 +35,12 @@ _MONTH = r"(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec)[a-z]*"
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
 _PIECES = re.compile(
     rf"""(?P<u>[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}})
-    |(?P<t>(?:\d{{4}}-\d\d-\d\d[T ])?\d{{1,2}}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d|\s?[AaPp][Mm]\b)?)
+    |(?P<t>(?:\d{{4}}-\d\d-\d\d[T ])?\d{{1,2}}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d|\s?[AaPp][Mm]\b)?
+        |(?<![\w.])1[4-9]\d{{8}}(?:\d{{3}}|\d{{6}}|\.\d+)?(?![\w.]\d))
     |(?P<d>\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{2,4}}
         |\b{_MONTH}\ \d{{1,2}}(?:,?\ \d{{4}})?\b|\b\d{{1,2}}\ {_MONTH}(?:\ \d{{4}})?\b|\b{_DAY}day\b)
-    |(?P<i>(?<![A-Za-z0-9])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Za-z0-9_-]{{12,}})
+    |(?P<i>(?<![A-Za-z0-9])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])
+        (?:[A-Za-z0-9_-]{{12,}}|[0-9a-f]{{8,11}}(?![A-Za-z0-9_-])))
     |(?P<n>\d+(?:[.,]\d+)*)
     |(?P<s>[^\S\n]*\n\s*|\s{{2,}}|^\s|\s$)""",
     re.VERBOSE,
@@ -123,6 +125,15 @@ def parse(text: str) -> Redacted | None:
     return Redacted(pieces, found[2], found[3])
 
 
+def original_length(text: str) -> int | None:
+    """The characters that a text with redacted ones in it had; ``None`` where none is in it."""
+    hidden = list(_FORM.finditer(text))
+    if not hidden:
+        return None
+    before = sum(int(length) for form in hidden for _, length, _ in _PIECE.findall(form[1]))
+    return len(text) - sum(len(form[0]) for form in hidden) + before
+
+
 class Redactor:
     """Redacts under one key, of at most 64 bytes. ``name`` tells keys apart and says nothing about them."""
 
@@ -171,7 +182,7 @@ class Redactor:
         return self.text(json.dumps(value))
 
     def _text(self, text: str) -> str:
-        pieces = "".join(f"{kind}{len(piece)}:{self._hash(piece)} " for kind, piece in _cut(text))
+        pieces = "".join(f"{kind}{len(piece)}:{self._hash(piece)} " for kind, piece in cut(text))
         words = text.split()
         return f"#[{pieces}| {self._hash(''.join(words))} {self._hash(' '.join(sorted(words)))}]"
 
@@ -180,7 +191,7 @@ class Redactor:
         return hashlib.blake2b(data, key=self._key, digest_size=6).hexdigest()
 
 
-def _cut(text: str) -> Iterator[tuple[str, str]]:
+def cut(text: str) -> Iterator[tuple[str, str]]:
     """The pieces of a text with their kinds; joined they are the text."""
     if len(text) > _LONGEST_WORD and not _SPACE.search(text):  # a picture
         yield "i", text

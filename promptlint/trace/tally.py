@@ -1,0 +1,295 @@
+"""Sums over the requests of a trace: tokens, money, hit ratios and causes, in memory that does not grow with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+
+from promptlint.prices import Price, input_price
+from promptlint.provider import Facts
+from promptlint.trace.explain import SOUND, Cause, Verdict
+from promptlint.trace.format import Frame
+from promptlint.trace.texts import Change
+
+BUCKETS = 240
+"""Parts of the timeline."""
+ROWS = 2000
+"""Requests that are listed one by one; of longer traces the first."""
+_MOST = 20_000
+"""Groups and conversations that are told apart; those that lost least are summed up as others beyond that."""
+_AGREES = 0.05
+
+
+@dataclass(slots=True)
+class Totals:
+    """``total``, ``read`` and ``written`` are input tokens. ``reported`` are the input tokens of requests whose answer
+    said what was read. ``weight`` is what was paid for input, and ``lost_weight`` what of it was lost, in prices of an
+    uncached token; ``dollars`` and ``lost_dollars`` the same, as far as prices are known. ``predicted`` sums what the
+    simulator expected to be read where it could tell and the answer did: ``compared`` requests, of which ``agreed``
+    came out as expected; ``compared_read`` is what those read.
+    """
+
+    requests: int = 0
+    failed: int = 0
+    total: int = 0
+    read: int = 0
+    written: int = 0
+    output: int = 0
+    reported: int = 0
+    weight: float = 0.0
+    dollars: float = 0.0
+    lost: int = 0
+    lost_weight: float = 0.0
+    lost_dollars: float = 0.0
+    compared: int = 0
+    agreed: int = 0
+    predicted: int = 0
+    compared_read: int = 0
+
+    @property
+    def hit_ratio(self) -> float | None:
+        """The share of input tokens that came from the cache, of those of which it is known."""
+        return self.read / self.reported if self.reported else None
+
+    def add(self, verdict: Verdict) -> None:
+        """Counts one more request."""
+        sent, usage, facts = verdict.sent, verdict.sent.usage, verdict.sent.facts
+        self.requests += 1
+        if verdict.cause in (Cause.FAILED, Cause.REFUSED):
+            self.failed += 1
+            return
+        total, written = sent.total, dict(usage.written or ())
+        self.total += total
+        self.output += usage.output or 0
+        self.written += usage.stored
+        if usage.read is not None:
+            self.reported += total
+            self.read += usage.read
+        if usage.read is not None and usage.total is not None and verdict.predicted is not None:
+            expected = verdict.predicted.read
+            self.compared += 1
+            self.agreed += abs(expected - usage.read) <= max(_AGREES * total, 2 * facts.granularity)
+            self.predicted += expected
+            self.compared_read += usage.read
+        read = usage.read or 0
+        weight = (
+            total
+            - read
+            - usage.stored
+            + read * (1.0 if facts.read is None else facts.read)
+            + sum(tokens * facts.write_price(ttl) for ttl, tokens in written.items())
+        )
+        lost = verdict.lost * lost_price(verdict)
+        self.weight += weight
+        self.lost += verdict.lost
+        self.lost_weight += lost
+        if price := _price(facts):
+            self.dollars += weight * price(total)
+            self.lost_dollars += lost * price(total)
+
+    def __iadd__(self, other: Totals) -> Totals:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        return self
+
+
+@cache
+def _price(facts: Facts) -> Price | None:
+    return input_price(facts)
+
+
+def lost_price(verdict: Verdict) -> float:
+    """What a lost token cost more than one that is read, in prices of an uncached one."""
+    facts, usage = verdict.sent.facts, verdict.sent.usage
+    wrote = usage.written or (verdict.predicted.written if verdict.predicted and usage.read is None else ())
+    paid = max((facts.write_price(ttl) for ttl, tokens in wrote if tokens), default=1.0)
+    return max(0.0, paid - (1.0 if facts.read is None else facts.read))
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One request of a group, and the earlier one that it was compared with."""
+
+    request: str
+    base: str | None
+    at: float
+    gap: float
+    same: bool
+    lost: int
+    path: str
+    char: int | None
+    before: str
+    after: str
+    names: tuple[str, ...]
+    moved: int
+    newest: bool
+    note: str
+
+
+@dataclass(slots=True)
+class Group:
+    """Requests from one place in the code that lost tokens for one reason in one part of the prompt."""
+
+    cause: Cause | Change
+    site: tuple[Frame, ...]
+    region: str
+    path: str
+    totals: Totals
+    example: Example
+    models: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One request of the list: what was sent, read and lost."""
+
+    id: str
+    at: float
+    conversation: int
+    site: tuple[Frame, ...]
+    model: str
+    total: int
+    read: int | None
+    written: int
+    predicted: int | None
+    cause: Cause | Change
+    lost: int
+
+
+@dataclass(slots=True)
+class Bucket:
+    """A stretch of time: tokens read, written, uncached and lost in it."""
+
+    requests: int = 0
+    read: int = 0
+    written: int = 0
+    uncached: int = 0
+    lost: int = 0
+
+
+class Timeline:
+    """Buckets of equal length from the first request on; the length doubles when there are too many of them."""
+
+    def __init__(self) -> None:
+        self.start: float | None = None
+        self.seconds = 1.0
+        self.buckets: dict[int, Bucket] = {}
+
+    def add(self, verdict: Verdict) -> None:
+        """Counts one more request."""
+        sent = verdict.sent
+        if self.start is None:
+            self.start = sent.at
+        while (sent.at - self.start) / self.seconds >= BUCKETS:
+            self.seconds *= 2
+            old, self.buckets = self.buckets, {}
+            for number, bucket in sorted(old.items()):
+                half = self.buckets.setdefault(number // 2, Bucket())
+                for name in Bucket.__slots__:
+                    setattr(half, name, getattr(half, name) + getattr(bucket, name))
+        bucket = self.buckets.setdefault(max(0, int((sent.at - self.start) / self.seconds)), Bucket())
+        bucket.requests += 1
+        bucket.read += sent.usage.read or 0
+        bucket.written += sent.usage.stored
+        bucket.uncached += sent.total - (sent.usage.read or 0) - sent.usage.stored
+        bucket.lost += verdict.lost
+
+    def items(self) -> Iterator[tuple[float, Bucket]]:
+        """Each bucket with the time at which it begins."""
+        for number, bucket in sorted(self.buckets.items()):
+            yield (self.start or 0.0) + number * self.seconds, bucket
+
+
+class Tally:
+    """Everything that is counted while a trace goes by."""
+
+    def __init__(self) -> None:
+        self.totals = Totals()
+        self.causes: dict[Cause | Change, Totals] = {}
+        self.models: dict[tuple[str, str], Totals] = {}
+        self.sites: dict[tuple[Frame, ...], Totals] = {}
+        self.conversations: dict[int, Totals] = {}
+        self.others = Totals()
+        """Conversations that are not told apart any more."""
+        self.conversation_count = 0
+        self.groups: dict[tuple[object, ...], Group] = {}
+        self.timeline = Timeline()
+        self.rows: list[Row] = []
+
+    def add(self, verdict: Verdict) -> None:
+        """Counts one more request."""
+        sent = verdict.sent
+        self.totals.add(verdict)
+        self.causes.setdefault(verdict.cause, Totals()).add(verdict)
+        self.models.setdefault((sent.facts.provider, sent.facts.model or "?"), Totals()).add(verdict)
+        if sent.site in self.sites or len(self.sites) < _MOST:
+            self.sites.setdefault(sent.site, Totals()).add(verdict)
+        self.conversation_count = max(self.conversation_count, verdict.conversation)
+        self.conversations.setdefault(verdict.conversation, Totals()).add(verdict)
+        if len(self.conversations) > 2 * _MOST:
+            ranked = sorted(self.conversations, key=lambda number: -self.conversations[number].lost_weight)
+            for number in ranked[_MOST:]:
+                self.others += self.conversations.pop(number)
+        self.timeline.add(verdict)
+        if len(self.rows) < ROWS:
+            self.rows.append(_row(verdict))
+        if verdict.cause not in SOUND:
+            self._group(verdict)
+
+    def _group(self, verdict: Verdict) -> None:
+        divergence = verdict.divergence
+        path = re.sub(r"\[\d+\]", "[*]", divergence.path) if divergence else ""
+        key = (verdict.cause, verdict.sent.site, verdict.region, path)
+        group = self.groups.get(key)
+        if group is None:
+            if len(self.groups) >= _MOST:
+                return
+            group = Group(verdict.cause, verdict.sent.site, verdict.region, path, Totals(), _example(verdict))
+            self.groups[key] = group
+        elif verdict.lost > group.example.lost:
+            group.example = _example(verdict)
+        group.totals.add(verdict)
+        group.models.add(verdict.sent.facts.model or "?")
+
+    def ranked(self) -> list[Group]:
+        """The groups, the dearest first."""
+        return sorted(self.groups.values(), key=lambda group: (-group.totals.lost_weight, -group.totals.requests))
+
+
+def _example(verdict: Verdict) -> Example:
+    found, base = verdict.divergence, verdict.base
+    return Example(
+        request=verdict.sent.id,
+        base=base.id if base else None,
+        at=verdict.sent.at,
+        gap=verdict.gap,
+        same=verdict.same,
+        lost=verdict.lost,
+        path=found.path if found else "",
+        char=found.char if found else None,
+        before=found.before if found else "",
+        after=found.after if found else "",
+        names=verdict.names,
+        moved=found.moved if found else 0,
+        newest=bool(found and found.newest),
+        note=verdict.note,
+    )
+
+
+def _row(verdict: Verdict) -> Row:
+    sent = verdict.sent
+    return Row(
+        id=sent.id,
+        at=sent.at,
+        conversation=verdict.conversation,
+        site=sent.site,
+        model=sent.facts.model or "?",
+        total=sent.total,
+        read=sent.usage.read,
+        written=sent.usage.stored,
+        predicted=verdict.predicted.read if verdict.predicted else None,
+        cause=verdict.cause,
+        lost=verdict.lost,
+    )
