@@ -104,7 +104,16 @@ def table(tree: Path, what: str, runs: int) -> str:
     if ruff is None:
         sys.exit("ruff is not installed: pip install ruff")
     commands = {
-        "promptlint check": [sys.executable, "-m", "promptlint", "check", "--output-format", "json", str(tree)],
+        "promptlint check": [
+            sys.executable,
+            "-m",
+            "promptlint",
+            "check",
+            "--no-cache",
+            "--output-format",
+            "json",
+            str(tree),
+        ],
         "ruff check --no-cache": [ruff, "check", "--no-cache", "--isolated", "--quiet", str(tree)],
     }
     versions = {"promptlint check": version(commands["promptlint check"][:3]), "ruff check --no-cache": version([ruff])}

@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from promptlint import __version__
-from promptlint.commands.shared import CLEAN, FAILED, FOUND, INTERRUPTED, STDIN, fail, require
+from promptlint.commands.shared import (
+    CLEAN,
+    FAILED,
+    FOUND,
+    INTERRUPTED,
+    STDIN,
+    caching,
+    fail,
+    require,
+    validated,
+    written_settings,
+)
 from promptlint.commands.shared import run as execute
 from promptlint.commands.shared import settings as configure
 from promptlint.output import FORMATS, MAP_FORMATS
@@ -127,6 +138,7 @@ class _Check(click.Command):
 @click.option(
     "--include-tests", is_flag=True, default=None, help="Also report on tests, and count their calls as evidence."
 )
+@caching
 def check(
     paths: tuple[Path, ...],
     output_format: str,
@@ -139,6 +151,7 @@ def check(
     add_ignore: str | None,
     fix: bool,
     diff: bool,
+    no_cache: bool,
     **overrides: Any,
 ) -> int:
     """Report what makes requests miss the cache.
@@ -147,13 +160,13 @@ def check(
     """
     require(paths)
     stdin = _stdin(paths, stdin_filename)
-    settings, registry = configure([Path(stdin[0])] if stdin else paths, overrides)
+    settings = written_settings([Path(stdin[0])] if stdin else paths, overrides)
     reason = _reason(add_ignore, stdin)
     if (fix or diff) and (stdin is not None or reason is not None):
         other = "standard input" if stdin is not None else "--add-ignore"
         raise click.UsageError(f"--{'diff' if diff else 'fix'} is about files: it cannot be used with {other}")
     filters = _filters(baseline, changed_since, paths[0] if paths and stdin is None else Path("."))
-    report = execute([path for path in paths if path != STDIN], settings, stdin)
+    report = execute([path for path in paths if path != STDIN], settings, stdin, cached=not no_cache)
     if fix or diff:
         report, changes = _fixed(report, paths, settings, filters, write=not diff)
         if diff:
@@ -168,13 +181,14 @@ def check(
 
     from promptlint import output, terminal
 
+    rules = validated(settings).rules if output_format == "sarif" else ()
     text = output.render(
         report,
         output_format,
         listed,
         color=output_file is None and terminal.wants_color(sys.stdout),
         width=terminal.width(),
-        rules=registry.rules,
+        rules=rules,
         statistics=statistics,
     )
     terminal.write(text, output_file)
@@ -198,15 +212,18 @@ def check(
     metavar="FILE:LINE",
     help="Say why a call is not seen as a request, or why a finding there is not shown.",
 )
-def map_command(paths: tuple[Path, ...], output_format: str, why_not: str | None) -> int:
+@caching
+def map_command(
+    paths: tuple[Path, ...], output_format: str, why_not: str | None, no_cache: bool, cache_dir: Path | None
+) -> int:
     """Show requests as promptlint sees them.
 
     Each request in PATHS with its segments, their sizes, what varies in them, and the breakpoints.
     """
     require(paths)
     place = _place(why_not) if why_not is not None else None
-    settings, _ = configure(paths, {})
-    report = execute(paths, settings, None)
+    settings = written_settings(paths, {"cache_dir": cache_dir})
+    report = execute(paths, settings, cached=not no_cache)
 
     from promptlint import output, terminal
 
@@ -361,7 +378,7 @@ def _request_at(place: str) -> Request:
     path, number = (Path(name), int(line)) if name and line.isdecimal() else (Path(place), None)
     require([path])
     settings, _ = configure([path], {})
-    requests = execute([path], settings, None).requests
+    requests = execute([path], settings).requests
     if number is not None:
         spans = [(request, request.site.span) for request in requests]
         requests = tuple(r for r, span in spans if span.line <= number <= max(span.line, span.end_line))
@@ -391,6 +408,29 @@ def config(paths: tuple[Path, ...]) -> int:
     for key, value, origin in described(settings):
         lines.append(f"# {key} is not set" if value is None else f"{key} = {_toml(value)}  # {origin}")
     terminal.write("\n".join(lines) + "\n")
+    return CLEAN
+
+
+@cli.command()
+@click.option(
+    "--cache-dir", type=click.Path(path_type=Path), metavar="FOLDER", help="The folder that --cache-dir named in runs."
+)
+@_paths
+def clean(paths: tuple[Path, ...], cache_dir: Path | None) -> int:
+    """Delete the findings that earlier runs have kept.
+
+    These are the findings that a check of PATHS would look for.
+    """
+    from promptlint import cache, terminal
+    from promptlint.output.words import count
+
+    require(paths)
+    place = cache.folder(written_settings(paths, {"cache_dir": cache_dir}))
+    try:
+        number = cache.clean(place)
+    except OSError as error:
+        return fail(f"cannot delete {place}: {error.strerror or error}")
+    terminal.write(f"{count(number, 'run')} forgotten ({place}).\n" if number else f"Nothing is kept in {place}.\n")
     return CLEAN
 
 

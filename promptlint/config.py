@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from promptlint import knowledge, provider
 from promptlint.finding import Confidence, Severity
-from promptlint.registry import Registry, UnknownRule, did_you_mean
+
+if TYPE_CHECKING:
+    from promptlint.registry import Registry
 
 Rows = Mapping[str, tuple[Mapping[str, object], ...]]
 
@@ -19,7 +19,7 @@ SECTIONS = {
     "clock": "source",
     "source": "source",
     "entry": "entry",
-    "provider-facts": knowledge.PROVIDER,
+    "provider-facts": "provider",
 }
 """Tables that teach promptlint about a project, and the section of ``promptlint.knowledge`` that each belongs to."""
 
@@ -34,7 +34,8 @@ class Settings:
 
     ``root`` is the folder that globs and rule paths of the file are relative to. ``gap`` is the typical time between
     two turns of a conversation in seconds; ``traffic`` the number of requests an hour that could share a prefix, where
-    known. ``rows`` are the user's own knowledge by section, as ``promptlint.knowledge.load`` takes them.
+    known. ``cache_dir`` is where findings are kept for the next run, by default beside the file. ``rows`` are the
+    user's own knowledge by section, as ``promptlint.knowledge.load`` takes them.
     ``origins`` says for each setting that is not the default where it was set.
     """
 
@@ -50,6 +51,7 @@ class Settings:
     default_model: str | None = None
     gap: float = 60.0
     traffic: float | None = None
+    cache_dir: Path | None = None
     rows: Rows = field(default_factory=dict)
     root: Path = Path()
     file: Path | None = None
@@ -77,6 +79,9 @@ def load(paths: Sequence[Path] = (), overrides: Mapping[str, object] | None = No
 
 def validate(settings: Settings, registry: Registry) -> None:
     """Checks that every rule that the settings name exists, and that the user's rows make sense. Raises ConfigError."""
+    from promptlint import knowledge, provider  # what answers from the cache needs neither them nor the rules
+    from promptlint.registry import UnknownRule
+
     selectors = [("select", settings.select), ("ignore", settings.ignore)]
     selectors += [(f'per-file-ignores."{glob}"', rules) for glob, rules in settings.per_file_ignores.items()]
     for key, names in selectors:
@@ -105,6 +110,8 @@ def _nearest(start: Path) -> tuple[Path | None, Mapping[str, object]]:
             raise ConfigError(f"{_shown(file)}: cannot be read: {error.strerror}") from error
         if b"promptlint" not in text:
             continue
+        import tomllib
+
         try:
             tool = tomllib.loads(text.decode()).get("tool", {})
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -135,6 +142,8 @@ def _parse(file: Path, table: Mapping[str, object]) -> Settings:
         elif key in readers:
             values[key.replace("-", "_")] = readers[key](value, place)
         else:
+            from promptlint.registry import did_you_mean
+
             raise ConfigError(f'{_shown(file)}: unknown key "{key}" in [tool.promptlint]{did_you_mean(key, known)}')
     origins = dict.fromkeys([*values, *(("rows",) if rows else ())], _shown(file))
     return Settings(**values, rows=rows, root=file.parent, file=file, origins=origins)
@@ -154,6 +163,7 @@ def _readers(root: Path) -> dict[str, Callable[[object, str], object]]:
         "default-model": _string,
         "gap": _positive,
         "traffic": _positive,
+        "cache-dir": lambda value, place: root / _string(value, place),
     }
 
 

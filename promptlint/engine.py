@@ -189,7 +189,8 @@ def _requests(
                 withheld.append(Withheld(place, f"{function.name}() is too deeply nested to analyse"))
             except Exception as error:  # the rest is worth having, and the user is told
                 place = module.span(At.start(function.node))
-                faults.append(Problem(place.path, _fault(function.name, error), place.row, place.cell_number))
+                message = _fault(function.name, error)
+                faults.append(Problem(place.path, message, place.row, place.cell_number, internal=True))
     return requests, withheld, faults
 
 

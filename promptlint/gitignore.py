@@ -9,7 +9,10 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
+
+from promptlint import disk
+from promptlint.source import LINE_BREAK, Unreadable, read_bytes
 
 _CLASS = re.compile(r"\[([!^]?)(\]?(?:\[:\w+:\]|\\.|[^\]\\])*)\]", re.DOTALL)
 _NAMED = {
@@ -69,18 +72,17 @@ def parse(base: str, lines: Iterable[str]) -> Ignore:
 
 def read(base: str, name: str = ".gitignore") -> tuple[Ignore, ...]:
     """The patterns of a file in ``base``, none if it cannot be read."""
-    try:
-        with open(os.path.join(base, name), encoding="utf-8-sig", errors="surrogateescape") as stream:
-            return (parse(base, stream.read().split("\n")),)
-    except OSError:
+    found = read_bytes(Path(base, name), name)
+    if isinstance(found, Unreadable):
         return ()
+    return (parse(base, LINE_BREAK.split(found.decode("utf-8-sig", "surrogateescape"))),)
 
 
 def above(directory: str) -> tuple[Ignore, ...]:
     """The patterns of the repository above a directory, nearest first; none outside a repository."""
     found: list[Ignore] = []
     here = directory
-    while not os.path.exists(os.path.join(here, ".git")):
+    while not disk.exists(os.path.join(here, ".git")):
         parent = os.path.dirname(here)
         if parent == here:
             return ()

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 
-from promptlint import gitignore, walk
+from promptlint import disk, gitignore, walk
 from promptlint.notebook import SUFFIX
 from promptlint.source import Source, Unreadable, display, from_bytes, read_bytes
 
@@ -130,7 +130,7 @@ class _Roots:
             self.declared.add(directory)
             for name in ("src", "lib"):
                 inner = os.path.join(directory, name)
-                if os.path.isdir(inner) and not _has(inner, "__init__.py"):
+                if disk.is_folder(inner) and not _has(inner, "__init__.py"):
                     self.declared.add(inner)
 
     def is_inside_package(self, root: str) -> bool:
@@ -240,7 +240,7 @@ class Project:
         """
         for directory in (*_upwards(of.directory, of.top), os.getcwd()):
             file = os.path.join(directory, relative)
-            if os.path.isfile(file) and any(_within(os.path.realpath(file), bound) for bound in self._bounds):
+            if disk.is_file(file) and any(_within(os.path.realpath(file), bound) for bound in self._bounds):
                 return Path(os.path.normpath(file))
         return None
 
@@ -297,7 +297,7 @@ def discover(paths: Sequence[Path], options: Options, overlay: Mapping[Path, byt
     listed: list[tuple[_Home, str, list[str]]] = []
     linked: list[tuple[_Home, str, str]] = []
     for path in given:
-        single = path in texts or not os.path.isdir(path)
+        single = path in texts or not disk.is_folder(path)
         start = os.path.dirname(path) if single else path
         home = homes.get(start)
         if home is None:
@@ -308,7 +308,7 @@ def discover(paths: Sequence[Path], options: Options, overlay: Mapping[Path, byt
             listed.append((home, path, [path]))
             continue
         listing = walk.walk(path, exclude, keep_tests=options.include_tests or home.in_tests)
-        links = [link for link in listing.links if os.path.isfile(link)]
+        links = [link for link in listing.links if disk.is_file(link)]
         if not listing.files and not links:
             raise NoPython(_nothing_under(path, listing))
         roots.packages |= listing.packages
@@ -374,7 +374,7 @@ def _ref(file: str, given: str, home: _Home, roots: _Roots, texts: Mapping[str, 
 
 def _check_file(path: str) -> None:
     name = os.path.basename(path)
-    if not os.path.exists(path):
+    if not disk.exists(path):
         raise NoPython(f"{display(path)}: no such file or directory")
     if not name.endswith(walk.SUFFIXES) and "." in name:
         raise NoPython(f"{display(path)}: not a Python file (.py) or notebook (.ipynb)")
@@ -392,7 +392,7 @@ def _nothing_under(path: str, listing: walk.Listing) -> str:
 
 
 def _has(directory: str, *names: str) -> bool:
-    return any(os.path.exists(os.path.join(directory, name)) for name in names)
+    return any(disk.exists(os.path.join(directory, name)) for name in names)
 
 
 def _upwards(directory: str, top: str) -> Iterator[str]:

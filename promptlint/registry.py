@@ -29,6 +29,9 @@ _HERE = Path(__file__).resolve().parent
 BUILTIN = _HERE / "rules" if (_HERE / "rules").is_dir() else _HERE.parent / "rules"
 """The folder of the rules that come with promptlint: inside the package in a wheel, beside it in a checkout."""
 
+MODULES = "_promptlint_rules_"
+"""How the names begin under which rule files are loaded."""
+
 SUBJECTS = (Request, Conversation, Siblings)
 _MARK = "__promptlint_rule__"
 _CODE = re.compile(r"[A-Z]+[0-9]+")
@@ -150,9 +153,8 @@ def load(paths: tuple[Path, ...] = ()) -> Registry:
     Runs the code of the rule files. Raises RuleError for a file that is no sound rule, and for a code or name that two
     files claim.
     """
-    files = [file for path in (BUILTIN, *paths) for file in _files(path)]
     by_key: dict[str, RuleInfo] = {}
-    for info in sorted(map(_read, files), key=lambda r: r.code):
+    for info in sorted(map(_read, files(paths)), key=lambda r: r.code):
         for key in (info.code, info.name):
             if key in by_key:
                 raise RuleError(
@@ -160,6 +162,11 @@ def load(paths: tuple[Path, ...] = ()) -> Registry:
                 )
             by_key[key] = info
     return Registry(tuple(sorted({id(r): r for r in by_key.values()}.values(), key=lambda r: r.code)))
+
+
+def files(paths: Sequence[Path]) -> list[Path]:
+    """The files of the built-in rules, and of those in the given files and folders. Raises RuleError."""
+    return [file for path in (BUILTIN, *paths) for file in _files(path)]
 
 
 def _files(path: Path) -> list[Path]:
@@ -209,7 +216,7 @@ def _read(path: Path) -> RuleInfo:
 def _execute(path: Path) -> ModuleType:
     # The folder is part of the module name, so that equally named files of two folders do not meet in sys.modules.
     folder = hashlib.sha256(str(path.parent).encode()).hexdigest()[:12]
-    spec = importlib.util.spec_from_file_location(f"_promptlint_rules_{folder}.{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(f"{MODULES}{folder}.{path.stem}", path)
     if spec is None or spec.loader is None:
         raise RuleError(f"{display(path)}: not a Python file")
     module = importlib.util.module_from_spec(spec)
@@ -266,7 +273,7 @@ def run(
                     f"rule {info.name} failed on this request, its findings here are missing: {_words(error)}"
                     f" at {_where(error, info.path)}"
                 )
-                problems.append(Problem(site.path, message, site.row, site.cell_number))
+                problems.append(Problem(site.path, message, site.row, site.cell_number, internal=True))
     return tuple(findings), tuple(problems)
 
 

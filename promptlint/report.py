@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from promptlint.finding import Finding
-from promptlint.request import Request
 from promptlint.span import Span
+
+if TYPE_CHECKING:
+    from promptlint.request import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,8 @@ class Problem:
     line: int | None = None
     cell: int | None = None
     """The number of the cell in a notebook; then the line counts from its start."""
+    internal: bool = False
+    """It is a fault of promptlint or of a rule, not of the input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +44,9 @@ class Report:
 
     files: int
     findings: tuple[Finding, ...]
-    requests: tuple[Request, ...]
+    requests: Sequence[Request]
     problems: tuple[Problem, ...] = ()
-    withheld: tuple[Withheld, ...] = ()
+    withheld: Sequence[Withheld] = ()
     sources: dict[str, str] = field(default_factory=dict)
     """Text of the files that findings point into, by path, for code frames."""
     unparsed: int = 0

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from promptlint import disk
 from promptlint.notebook import SUFFIX, NotANotebook, code
 from promptlint.span import Cell, Span
 
@@ -112,18 +113,30 @@ def read(path: Path) -> Source | Unreadable:
 
 def read_bytes(file: Path, shown: str) -> bytes | Unreadable:
     """The bytes of a regular file of bearable size; never waits, not even for a pipe."""
+    info, found = _bytes(file)
+    disk.note_content(os.fspath(file), info, found if isinstance(found, bytes) else found.encode())
+    return found if isinstance(found, bytes) else Unreadable(shown, found)
+
+
+def content(file: Path) -> bytes:
+    """The bytes of a file, or those of the words for why it cannot be read: what ``read_bytes`` notes."""
+    found = _bytes(file)[1]
+    return found if isinstance(found, bytes) else found.encode()
+
+
+def _bytes(file: Path) -> tuple[os.stat_result | None, bytes | str]:
+    """What a file was before it was read, and its bytes or why there are none."""
+    info = None
     try:
         with open(file, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | _NO_WAIT)) as stream:
             info = os.fstat(stream.fileno())
             if not stat.S_ISREG(info.st_mode):
-                return Unreadable(shown, "not a regular file")
+                return info, "not a regular file"
             if info.st_size > MAX_BYTES:
-                return Unreadable(
-                    shown, f"too large ({info.st_size / 1e6:.1f} MB; the limit is {MAX_BYTES // 10**6} MB)"
-                )
-            return stream.readall()
+                return info, f"too large ({info.st_size / 1e6:.1f} MB; the limit is {MAX_BYTES // 10**6} MB)"
+            return info, stream.readall()
     except OSError as error:
-        return Unreadable(shown, reason(error))
+        return info, reason(error)
 
 
 def reason(error: OSError) -> str:

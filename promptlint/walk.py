@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from promptlint import gitignore, notebook
+from promptlint import disk, gitignore, notebook
 from promptlint.gitignore import Ignore
 from promptlint.source import Unreadable, display, reason
 
@@ -17,12 +17,14 @@ SUFFIXES = (".py", notebook.SUFFIX)
 # fmt: off
 _SKIPPED = frozenset((
     ".bzr", ".direnv", ".eggs", ".git", ".hg", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pixi",
-    ".pytest_cache", ".ruff_cache", ".svn", ".tox", ".venv", "__pycache__", "__pypackages__", "dist-packages",
-    "node_modules", "site-packages",
+    ".promptlint_cache", ".pytest_cache", ".ruff_cache", ".svn", ".tox", ".venv", "__pycache__", "__pypackages__",
+    "dist-packages", "node_modules", "site-packages",
 ))
 # fmt: on
 _ENVIRONMENT = frozenset(("pyvenv.cfg", "conda-meta"))
 _PROJECT = frozenset(("pyproject.toml", "setup.py", "setup.cfg"))
+_TELLING = _ENVIRONMENT | _PROJECT | {".gitignore", "lib"}
+"""Names that matter to the walk although they are no Python."""
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 
 
@@ -65,13 +67,15 @@ def _walk(given: str, exclude: Ignore, keep_tests: bool, above: tuple[Ignore, ..
     pending = [(given, above)]
     while pending:
         directory, ignores = pending.pop()
+        before = disk.stamp(disk.FOLDER, directory)
         try:
-            with os.scandir(directory) as scan:
-                entries = sorted(scan, key=lambda entry: entry.name)
+            entries = _entries(directory)
         except OSError as error:
+            disk.note_folder(directory, before, b"")
             listing.unreadable.append(Unreadable(display(directory), reason(error)))
             continue
         names = {entry.name for entry in entries}
+        disk.note_folder(directory, before, _summary(entries))
         if directory != given and _left_out(directory, names):
             continue
         if "__init__.py" in names:
@@ -99,6 +103,28 @@ def _walk(given: str, exclude: Ignore, keep_tests: bool, above: tuple[Ignore, ..
                 listing.files.append(entry.path)
         pending.extend(reversed(below))
     return listing
+
+
+def summary(directory: str) -> bytes:
+    """What a directory holds as far as it matters to the walk; nothing when it cannot be listed."""
+    try:
+        return _summary(_entries(directory))
+    except OSError:
+        return b""
+
+
+def _summary(entries: Sequence[os.DirEntry[str]]) -> bytes:
+    names = []
+    for entry in entries:
+        is_directory = _is_directory(entry)
+        if entry.name in _TELLING or (entry.name not in _SKIPPED if is_directory else entry.name.endswith(SUFFIXES)):
+            names.append(f"{entry.name}\0{is_directory:d}{entry.is_symlink():d}")
+    return "\0".join(names).encode("utf-8", "surrogateescape")
+
+
+def _entries(directory: str) -> list[os.DirEntry[str]]:
+    with os.scandir(directory) as scan:
+        return sorted(scan, key=lambda entry: entry.name)
 
 
 def _left_out(directory: str, names: set[str]) -> bool:

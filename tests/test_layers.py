@@ -12,13 +12,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    {"__init__", "span", "tokens"},
+    {"__init__", "span", "tokens", "disk"},
     {"downlevel", "notebook", "source", "gitignore", "walk", "project", "comments", "knowledge"},
     {"expression", "index", "summarise"},
     {"provider", "simulator", "finding", "request", "report", "levels", "toggles", "fields", "keys", "prices", "cost"},
     {"trace"},
     {"link"},
-    {"registry", "config", "suppress", "fingerprint", "baseline", "changes", "ignores"},
+    {"registry", "config", "suppress", "fingerprint", "baseline", "changes", "ignores", "cache"},
     {"api", "engine"},
     {"output", "terminal", "fix"},
     {"server"},

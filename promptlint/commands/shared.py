@@ -6,7 +6,7 @@ Everything heavy is imported where it is used, so that ``--version`` and ``--hel
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,29 +28,67 @@ def require(paths: Sequence[Path]) -> None:
             raise click.UsageError(f"no such file or folder: {path}")
 
 
+def caching(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a command with the options of those that answer from findings of an earlier run."""
+    function = click.option(
+        "--cache-dir", type=click.Path(path_type=Path), metavar="FOLDER", help="Keep findings for the next run here."
+    )(function)
+    return click.option("--no-cache", is_flag=True, help="Neither use nor keep findings of earlier runs.")(function)
+
+
 def settings(paths: Sequence[Path], overrides: dict[str, Any]) -> tuple[Settings, Registry]:
     """The settings for a run over these paths, and the rules. Raises ``ConfigError`` and ``RuleError``."""
-    from promptlint import registry
-    from promptlint.config import load, validate
+    found = written_settings(paths, overrides)
+    return found, validated(found)
+
+
+def written_settings(paths: Sequence[Path], overrides: dict[str, Any]) -> Settings:
+    """The settings as they are written: a run that answers from the cache has validated them before."""
+    from promptlint.config import load
     from promptlint.finding import Confidence, Severity
 
     for key, choices in (("min_severity", Severity), ("min_confidence", Confidence)):
         if overrides.get(key):
             overrides[key] = choices[overrides[key].upper()]
-    found = load(paths, overrides)
-    rules = registry.load(found.rule_paths)
-    validate(found, rules)
-    return found, rules
+    if overrides.get("cache_dir"):
+        overrides["cache_dir"] = overrides["cache_dir"].absolute()
+    return load(paths, overrides)
 
 
-def run(paths: Sequence[Path], chosen: Settings, stdin: tuple[str, str] | None) -> Report:
-    """The report on these paths, the working directory without any, with a progress bar."""
-    from promptlint import engine, terminal
+def validated(chosen: Settings) -> Registry:
+    """The rules, once the settings are known to make sense. Raises ``ConfigError`` and ``RuleError``."""
+    from promptlint import registry
+    from promptlint.config import validate
+
+    rules = registry.load(chosen.rule_paths)
+    validate(chosen, rules)
+    return rules
+
+
+def run(
+    paths: Sequence[Path], chosen: Settings, stdin: tuple[str, str] | None = None, *, cached: bool = True
+) -> Report:
+    """The report on these paths, the working directory without any, with a progress bar.
+
+    Where the report of an earlier run still holds, and ``cached`` allows it, it is that one.
+    """
+    from promptlint import cache, disk, terminal
 
     if not paths and stdin is None:
         paths = [Path(".")]
-    with terminal.ProgressBar() as progress:
-        return engine.check(paths, chosen, stdin=stdin, progress=progress)
+    entry = cache.Entry.of(paths, chosen) if cached and stdin is None else None
+    known = entry.find() if entry is not None else None
+    if known is not None:
+        return known
+    validated(chosen)
+
+    from promptlint import engine
+
+    with terminal.ProgressBar() as progress, disk.noting() as notes:
+        report = engine.check(paths, chosen, stdin=stdin, progress=progress)
+    if entry is not None:
+        entry.keep(report, notes)
+    return report
 
 
 def fail(message: str) -> int:

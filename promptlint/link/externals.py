@@ -53,6 +53,7 @@ from promptlint.link.values import (
     union,
 )
 from promptlint.request import Axis
+from promptlint.source import LINE_BREAK, Unreadable, read_bytes
 from promptlint.span import Span, Step
 from promptlint.summarise import SESSION_STORES
 
@@ -722,11 +723,12 @@ def _file_text(ev: Evaluator, path: Path, args: _Args) -> Value:
     ref = ev.program.ref(args.frame.module)
     found = ev.program.project.prompt_file(ref, str(path))
     if found is not None and found.suffix.lower() in PROMPT_SUFFIXES | DATA_SUFFIXES:
-        try:
-            if found.stat().st_size <= MAX_PROMPT_FILE:
-                return text(found.read_text(encoding="utf-8"), args.span)
-        except (OSError, UnicodeDecodeError):
-            pass
+        data = read_bytes(found, shown)
+        if not isinstance(data, Unreadable) and len(data) <= MAX_PROMPT_FILE:
+            try:
+                return text(LINE_BREAK.sub("\n", data.decode()), args.span)
+            except UnicodeDecodeError:
+                pass
     return Hole(shown, args.span, persistent=True)
 
 
