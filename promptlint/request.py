@@ -218,6 +218,8 @@ class Mutator:
     features: frozenset[str] = frozenset()
     behind: bool = False
     """Whether the turns behind the changed one, which were sent with it, are part of the next request."""
+    bulk: bool = False
+    """Whether a window drops several turns at once, so that it is not full again for some turns."""
 
 
 @dataclass(frozen=True, slots=True)

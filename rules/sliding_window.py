@@ -40,8 +40,8 @@ while True:
 No automatic fix: what the model may forget is the author's choice.
 
 ## Limits
-A window of more than 40 messages, a cut in bulk above a threshold, and a cut in a script that asks without a loop, are
-reported as information only.
+A window of more than 40 messages, a cut in bulk above a threshold or on a command of the user, and a cut in a script
+that asks without a loop, are reported as information only.
 """
 
 from collections.abc import Iterator
@@ -57,9 +57,11 @@ def check(conversation: Conversation) -> Iterator[Finding]:
         if mutator.kind == "window" and (keeps_history(request) or request.has_history):
             size = f" to {mutator.keeps} messages" if mutator.keeps is not None else ""
             large = mutator.keeps is not None and mutator.keeps > 40
+            asked = mutator.guard == "command"
+            seldom = mutator.bulk or asked or mutator.guard == "threshold"
             often = (
                 "each cut lets the next turn pay again for what is left"
-                if mutator.guard == "threshold"
+                if seldom
                 else "once it is full, each turn drops the oldest message and nothing behind it can be reused"
             )
             yield report_mutator(
@@ -68,6 +70,6 @@ def check(conversation: Conversation) -> Iterator[Finding]:
                 f"{mutator.what} cuts the history{size}: {often}",
                 "cut rarely and in bulk (for example from 100 messages to 20), so that the turns in between share a "
                 "prefix",
-                Severity.INFO if large or request.reuse.repeats is None else Severity.WARNING,
+                Severity.INFO if large or asked or request.reuse.repeats is None else Severity.WARNING,
                 Confidence.HIGH if keeps_history(request) else Confidence.MEDIUM,
             )

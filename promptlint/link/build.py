@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator, Frame
     from promptlint.link.sinks import Sink
 from promptlint.link.concurrency import fanned_out
-from promptlint.link.guards import LARGE_MESSAGES, guard_of
+from promptlint.link.guards import LARGE_MESSAGES, guard_of, limit_of_calls
 from promptlint.link.layout import Layout
 from promptlint.link.messages import (
     is_history_name,
@@ -73,8 +74,6 @@ LONG = 1_000
 MAX_WAYS = 3
 MAX_ASKING = 3
 """Calls of a method that cuts a history which a finding names."""
-MAX_GUARD_DEPTH = 4
-"""Calls that are followed upwards to the test that decides about a change."""
 
 
 def requests(ev: Evaluator, sink: Sink, chain: Chain) -> list[Request]:
@@ -476,6 +475,7 @@ class _Builder(Layout):
         seen: set[tuple[str, Span]] = set()
         seen.update((edit.kind, edit.span) for edit, _ in self.edits if edit.alike)
         cuts: tuple[Step, ...] = ()
+        cutting = {self.ev.program.function_at(e.span) for e, _ in self.edits if e.kind == "window"}
         for edit, position in self.edits:
             if (edit.kind, edit.span) in seen or edit.span.line <= 0 or edit.kind in ("unmark", "cap"):
                 continue
@@ -488,17 +488,15 @@ class _Builder(Layout):
             function = self.ev.program.function_at(edit.span) or self.frame.function
             guard, limit = guard_of(self.ev, edit.guards, function)
             if edit.kind == "rewrite" and guard in ("always", "threshold") and (limit or 0) <= LARGE_MESSAGES:
-                guard, limit = self._guard_of_calls(edit.span) or (guard, limit)
-            if edit.kind == "window" and guard == "threshold":
-                keeps = limit - edit.drops if edit.drops is not None and limit is not None else edit.keeps
-                guard = (
-                    "always"
-                    if keeps is None or limit is None or limit < keeps * 1.5 or limit <= LARGE_MESSAGES
-                    else "threshold"
-                )
+                above = self._limit_of_calls(edit.span, inf)
+                if above is not None and above > LARGE_MESSAGES:
+                    guard, limit = "threshold", above
+            bulk = False
+            if edit.kind == "window":
+                guard, bulk = self._guard_of_window(edit, guard, limit)
             elif guard == "threshold" and limit is not None and limit <= LARGE_MESSAGES:
                 guard = "always"
-            if edit.kind == "prepend" and not self._prepends_history():
+            if edit.kind == "prepend" and ((function in cutting and _retold(edit)) or not self._prepends_history()):
                 continue
             flow = edit.steps if edit.kind == "replay" else ()
             if edit.kind == "window":
@@ -507,7 +505,7 @@ class _Builder(Layout):
                 edit.kind,
                 edit.span,
                 edit.what,
-                edit.guard or guard,
+                guard if guard == "threshold" else edit.guard or guard,
                 edit.keeps,
                 position,
                 causes,
@@ -515,6 +513,7 @@ class _Builder(Layout):
                 flow,
                 edit.features,
                 edit.behind,
+                bulk,
             )
             if edit.kind == "window":
                 size = f" to {edit.keeps} messages" if edit.keeps is not None else ""
@@ -534,26 +533,30 @@ class _Builder(Layout):
         module = next((m for m in self.ev.program.modules if m.path == place.path), None)
         return module is not None and thinking.only_of_old_turns(module.tree, place.line)
 
-    def _guard_of_calls(self, place: Span) -> tuple[str, None] | None:
-        """ "threshold" when the function around ``place`` is called under a test of a size only."""
-        function = self.ev.program.function_at(place)
-        return ("threshold", None) if function is not None and self._only_when_large(function) else None
+    def _guard_of_window(self, edit: Edit, guard: str, limit: float | None) -> tuple[str, bool]:
+        """The guard of a cut, and whether it takes several turns at once that come back one by one."""
+        if guard in ("always", "threshold") and edit.keeps is not None and (limit or 0) <= LARGE_MESSAGES:
+            above = self._limit_of_calls(edit.span, 0)
+            if above is not None and above > (limit or 0):
+                guard, limit = "threshold", above
+        if guard != "threshold":
+            return guard, False
+        keeps = limit - edit.drops if edit.drops is not None and limit is not None else edit.keeps
+        if keeps is None or limit is None or limit < keeps * 1.5:
+            return "always", False
+        return "always" if limit <= LARGE_MESSAGES else "threshold", True
 
-    def _only_when_large(self, function: Function, depth: int = 0) -> bool:
-        """Whether every call of a function, or of what calls it, stands under a test of a size."""
-        calls = [c for c in callers.of(self.ev, function) if c.function is not function]
-        return (
-            bool(calls)
-            and depth < MAX_GUARD_DEPTH
-            and all(self._is_large(c) or self._only_when_large(c.function, depth + 1) for c in calls)
-        )
-
-    def _is_large(self, caller: callers.Caller) -> bool:
-        guard, limit = guard_of(self.ev, caller.call.guards, caller.function)
-        return guard == "threshold" and (limit is None or limit > LARGE_MESSAGES)
+    def _limit_of_calls(self, place: Span, unknown: float) -> float | None:
+        """The threshold under which the code around ``place`` is called: see ``guards.limit_of_calls``."""
+        return limit_of_calls(self.ev, self.ev.program.function_at(place), unknown, self.on_way)
 
     def _prepends_history(self) -> bool:
         return bool(self.histories) or any(s.kind is Kind.HISTORY for s in self.segments)
+
+
+def _retold(edit: Edit) -> bool:
+    """Whether what is inserted says no more than what a cut took away: a summary, the system text once more."""
+    return edit.value is None or {o.kind for o in edit.value.origins()} <= {"reply", "history"}
 
 
 def _functions(value: Value) -> Iterator[Routine | None]:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from promptlint.finding import Region
+from promptlint.index import Class, Function
 from promptlint.knowledge import ClientRow
 from promptlint.link import callers, objects
-from promptlint.link.switches import SWITCHED, asks_for_command, begins_anew, on_command, starts_anew
+from promptlint.link.guards import LARGE_MESSAGES, limit_of_calls
+from promptlint.link.switches import (
+    SWITCHED,
+    asks_for_command,
+    begins_anew,
+    in_loop,
+    makes_anew,
+    makes_for_itself,
+    on_command,
+    starts_anew,
+)
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -23,6 +35,7 @@ from promptlint.link.values import (
     Seq,
     Value,
     options,
+    owner,
 )
 from promptlint.request import (
     Axis,
@@ -106,6 +119,10 @@ class Causes:
         self.groups = 0
         self.input_in_last: set[str] = set()
         self.turn_level = 0
+        self.on_way = frozenset(f.function for f in chain.frames)
+        self.kept_names: frozenset[str] | None = None
+        """The names of the lists that hold the turns and of the classes of the objects that hold those."""
+        self.seldom: dict[Function | Span, str | None] = {}
         root = chain.frames[0].function
         self.root_span = objects.declaration(root)
 
@@ -186,13 +203,52 @@ class Causes:
             if not self._switches(origin):
                 return None
             moment = Moment.LOOP if self.turn_level else Moment.CALL
-        return Cause(
-            kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, origin.guard, origin.because
-        )
+        guard = origin.guard
+        if moment >= Moment.CALL and self._kept_names():
+            often = {self._how_often(span) for span in (origin.span, *(s.span for s in origin.steps))}
+            if "anew" in often:
+                moment = Moment.SESSION
+            elif "threshold" in often:
+                guard = "threshold"
+        return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, guard, origin.because)
+
+    def _kept_names(self) -> frozenset[str]:
+        if self.kept_names is None:
+            roots = [owner(h.root) for h in self._all_histories()]
+            names = {objects.name_of(root) for root in roots} - {""}
+            holders = {r[0].name for r in roots if isinstance(r, tuple) and isinstance(r[0], Class)}
+            self.kept_names = frozenset(names | holders)
+        return self.kept_names
+
+    def _how_often(self, place: Span) -> str | None:
+        """How often the code at ``place`` runs, when that is seldom.
+
+        "anew" when it begins a conversation, "threshold" when it is called above a threshold only.
+        """
+        function = self.ev.program.function_at(place)
+        if function is None or isinstance(function.node, ast.Module):
+            return None
+        if function in self.on_way:
+            if place not in self.seldom:
+                self.seldom[place] = "anew" if self._ahead_of_turns(function, place) else None
+            return self.seldom[place]
+        if function not in self.seldom:
+            limit = limit_of_calls(self.ev, function, 0, self.on_way)
+            large = limit is not None and limit > LARGE_MESSAGES
+            anew = makes_anew(self.ev, function, self._kept_names())
+            self.seldom[function] = "anew" if anew else "threshold" if large else None
+        return self.seldom[function]
+
+    def _ahead_of_turns(self, function: Function, place: Span) -> bool:
+        """Whether code on the way runs ahead of the making of the object that holds the turns."""
+        way = [f.function for f in self.chain.frames]
+        names = self._kept_names()
+        made = makes_for_itself(function, names) and not in_loop(function, place.line)
+        return made or any(makes_for_itself(f, names) for f in way[way.index(function) + 1 :])
 
     def _switches(self, origin: Origin) -> bool:
         """Whether what writes a state runs between two sends of one conversation."""
-        kept = frozenset(objects.name_of(h.root) for h in self._all_histories())
+        kept = self._kept_names()
         known = self.ev.switches.get(origin.span)
         if known is None:
             place = origin.steps[0].span if origin.steps else origin.span

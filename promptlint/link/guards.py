@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Binary, Expr, Guard, Test
 from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
-from promptlint.link.switches import asks_for_command
+from promptlint.link import callers
+from promptlint.link.switches import asks_for_command, on_command
 from promptlint.link.values import (
     Const,
     options,
@@ -21,13 +23,26 @@ if TYPE_CHECKING:
 
 LARGE_MESSAGES, LARGE_TOKENS = 40, 32_000
 """A threshold above which a rewrite counts as rare, in messages and in tokens."""
+ANYTHING = 2
+"""A test for more than that many is one for whether there is anything at all."""
 SIZE_NAMES = re.compile(
     r"(len|count|token|size|num|total|length|chars|usage|budget|utili[sz]ation|context_ratio|fill)", re.IGNORECASE
 )
+ROOM_NAMES = re.compile(
+    r"(should|needs?|must|is_time)_?\w*(compact|compress|condens|prune?|shrink|summari|trim|truncat)|exceed|over(flow|_)"
+    r"|(too|is|gets?)_(big|full|large|long)",
+    re.IGNORECASE,
+)
+MAX_DEPTH = 4
+"""Calls that are followed upwards to the test that decides about a change."""
 
 
 def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tuple[str, float | None]:
-    """The kind of guard around a change in ``function``, and the number that a threshold compares with."""
+    """The kind of guard around a change in ``function``, and the number that a threshold compares with.
+
+    Of several thresholds the highest counts; ``inf`` stands for a test that says by its name that it looks at a size.
+    """
+    limits: list[float | None] = []
     for guard in reversed(guards):
         if guard.error:
             return "error", None
@@ -35,28 +50,28 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
         if isinstance(test, Test) and test.op in (">", ">=", "<", "<=") and len(test.parts) == 2:
             left, right = test.parts
             if _counts(left) or _counts(right):
-                limit = next(
-                    (
-                        v.value
-                        for p in (right, left)
-                        for o in options(ev.eval(p, ev.generic(function)))
-                        if isinstance(v := o, Const) and isinstance(v.value, (int, float))
-                    ),
-                    None,
-                )
-                # A share of the context is no number of messages.
-                if limit is None or (isinstance(limit, float) and 0 <= limit <= 1):
-                    return "threshold", None
-                return "threshold", limit * LARGE_MESSAGES / LARGE_TOKENS if _tokens(left) or _tokens(right) else float(
-                    limit
-                )
-        if asks_for_command(guard):
+                limit = _limit(ev, left, right, function)
+                if limit is None or limit > ANYTHING:
+                    limits.append(limit)
+                continue
+        if asks_for_command(guard) and not limits:
             return "command", None
-        if not guard.sense:
-            continue
-        if isinstance(test, CallNode) and _names_size(test):
-            return "threshold", None
-    return "always", None
+        if guard.sense and isinstance(test, CallNode) and (_names_size(test) or _asks_for_room(test)):
+            limits.append(inf)
+    known = [limit for limit in limits if limit is not None]
+    return ("threshold", max(known, default=None)) if limits else ("always", None)
+
+
+def _limit(ev: Evaluator, left: Expr, right: Expr, function: Function) -> float | None:
+    """What a size is compared with, in messages; ``None`` when not known, ``inf`` for a share of the context."""
+    frame = ev.generic(function)
+    values = (o.value for p in (right, left) for o in options(ev.eval(p, frame)) if isinstance(o, Const))
+    limit = next((v for v in values if isinstance(v, (int, float))), None)
+    if limit is None:
+        return None
+    if isinstance(limit, float) and 0 <= limit <= 1:
+        return inf
+    return limit * LARGE_MESSAGES / LARGE_TOKENS if _tokens(left) or _tokens(right) else float(limit)
 
 
 def _counts(node: Expr) -> bool:
@@ -78,7 +93,44 @@ def _tokens(node: Expr) -> bool:
     return isinstance(node, (AttrNode, GlobalNode)) and bool(re.search(r"token|char", node.name, re.IGNORECASE))
 
 
+def _name(node: CallNode) -> str:
+    return node.func.name if isinstance(node.func, (AttrNode, GlobalNode)) else ""
+
+
 def _names_size(node: CallNode) -> bool:
-    func = node.func
-    name = func.name if isinstance(func, (AttrNode, GlobalNode)) else ""
-    return bool(SIZE_NAMES.search(name) or re.search(r"(should|needs?|over|exceed|too_)", name))
+    return SIZE_NAMES.search(_name(node)) is not None
+
+
+def _asks_for_room(node: CallNode) -> bool:
+    """Whether a call says by its name that it looks whether the history has grown too long."""
+    return ROOM_NAMES.search(_name(node)) is not None
+
+
+def limit_of_calls(
+    ev: Evaluator, function: Function | None, unknown: float, way: frozenset[Function], depth: int = 0
+) -> float | None:
+    """The lowest threshold under which a function, or what calls it, is called, but for commands of the user.
+
+    ``unknown`` stands for one that compares with what is not known, ``way`` holds the functions on the way to the
+    sink. ``None`` when some call is under none.
+    """
+    if function is None or depth == MAX_DEPTH:
+        return None
+    found: list[float] = []
+    for caller in callers.of(ev, function):
+        if caller.function is function or _answers_command(ev, caller, way):
+            continue
+        guard, limit = guard_of(ev, caller.call.guards, caller.function)
+        own = (unknown if limit is None else limit) if guard == "threshold" else 0
+        if own <= LARGE_MESSAGES:
+            own = max(own, limit_of_calls(ev, caller.function, unknown, way, depth + 1) or 0)
+        if not own:
+            return None
+        found.append(own)
+    return min(found, default=None)
+
+
+def _answers_command(ev: Evaluator, caller: callers.Caller, way: frozenset[Function]) -> bool:
+    """Whether a call answers a command of the user, and is no step of the way to the sink."""
+    commanded = any(map(asks_for_command, caller.call.guards))
+    return commanded or (caller.function not in way and on_command(ev, caller.function))

@@ -45,6 +45,7 @@ class Program:
         self._known: dict[str, bool] = {}
         self._storing: dict[str, tuple[int, tuple[Function, ...]]] = {}
         self._imports: dict[tuple[SourceRef, str], tuple[SourceRef, str] | None] = {}
+        self._around: dict[tuple[str, int], Function] = {}
 
     # -- files --------------------------------------------------------------------------------------------------
 
@@ -292,9 +293,15 @@ class Program:
 
     def function_at(self, place: Span) -> Function | None:
         """The innermost function around a place in a file that was parsed."""
+        known = self._around.get((place.path, place.line))
+        if known is not None:
+            return known
         module = next((m for m in self.modules if m.path == place.path), None)
         around = [f for f in module.functions if _covers(f.node, place.line)] if module is not None else []
-        return max(around, key=lambda f: getattr(f.node, "lineno", 0), default=None)
+        found = max(around, key=lambda f: getattr(f.node, "lineno", 0), default=None)
+        if found is not None:
+            self._around[place.path, place.line] = found
+        return found
 
     # -- calls --------------------------------------------------------------------------------------------------
 

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING
 from promptlint.expression import (
     Attr,
     Call,
+    Definition,
     Either,
     Expr,
     Global,
     Guard,
+    Import,
     Literal,
     Param,
     Phi,
     SeqOf,
     Test,
     Write,
+    is_none,
     unchanged,
 )
 from promptlint.index import Function, Module, terminal
@@ -39,6 +42,11 @@ _HANDLER = re.compile(r"^_?(cmd|command|slash)_|_(command|cmd)$")
 _COMMAND = re.compile(r"/\w[\w -]*|/")
 _TABLE = r"""["']/[\w -]*["']\s*:"""
 _ADDRESSES = re.compile(r"(path|url|uri|route|endpoint)s?$", re.IGNORECASE)
+_CLOSES = frozenset(
+    ("close", "aclose", "disconnect", "shutdown", "stop", "teardown", "dispose", "cleanup", "__exit__", "__aexit__")
+)
+"""Functions that end something: what they leave behind is no state of a conversation that goes on."""
+_STORES = re.compile(r"^(append|add|insert|put|set|update|push)|store|save|register|setdefault")
 _ANEW = re.compile(
     r"_?(reset|clear|new|start_new|restart)(_(all|chat|context|conversation|history|memory|messages|session|thread))?"
 )
@@ -57,6 +65,8 @@ def _asks(test: Expr, sense: bool) -> bool:
         if test.op == "not":
             return _asks(test.parts[0], not sense)
         positive = sense is (test.op not in ("!=", "not in", "is not"))
+        if test.op in ("in", "not in") and isinstance(test.parts[0], Literal) and test.parts[0].value == "/":
+            return False  # whether something is a path
         return positive and any(_is_command(p) for p in test.parts) and not any(_is_address(p) for p in test.parts)
     if isinstance(test, Either):
         return sense and any(_asks(option, sense) for option in test.options)
@@ -145,7 +155,61 @@ def starts_anew(ev: Evaluator, function: Function, kept: frozenset[str]) -> bool
                 call.func.name != "clear" and _ANEW.fullmatch(call.func.name)
             ):
                 return True
-    return any(write.name in kept and isinstance(write.value, SeqOf) for write in summary.writes)
+    return any(write.name in kept and isinstance(write.value, SeqOf) for write in summary.writes) or makes_anew(
+        ev, function, kept
+    )
+
+
+def makes_anew(ev: Evaluator, function: Function, kept: frozenset[str]) -> bool:
+    """Whether a function, each time, puts a new list in the place of the turns, or a new object that holds them.
+
+    ``kept`` names those lists, and the classes of those objects.
+    """
+    return any(
+        not write.guards
+        and ((write.name in kept and isinstance(write.value, SeqOf)) or _called(unchanged(write.value)) in kept)
+        for write in ev.summary(function).writes
+    )
+
+
+def _called(node: Expr) -> str:
+    func = node.func if isinstance(node, Call) else None
+    if isinstance(func, Import):
+        return func.dotted.rpartition(".")[2]
+    if isinstance(func, Definition):
+        return getattr(func.node, "name", "")
+    return getattr(func, "name", "")
+
+
+def makes_for_itself(function: Function, classes: frozenset[str]) -> bool:
+    """Whether a function makes one object of these classes, without a test, and hands it on to calls only.
+
+    The turns that the object holds are then those of one activation of the function.
+    """
+    made = [
+        n.targets[0].id
+        for n in getattr(function.node, "body", [])
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and terminal(n.value.func) in classes
+        if isinstance(n.targets[0], ast.Name)
+    ]
+    return len(made) == 1 and not any(_lets_out(n, made[0]) for n in ast.walk(function.node))
+
+
+def in_loop(function: Function, line: int) -> bool:
+    """Whether a line of a function lies in one of its loops."""
+    loops = (n for n in ast.walk(function.node) if isinstance(n, (ast.For, ast.AsyncFor, ast.While)))
+    return any(loop.lineno <= line <= (loop.end_lineno or loop.lineno) for loop in loops)
+
+
+def _lets_out(node: ast.AST, name: str) -> bool:
+    """Whether code keeps the object ``name`` for later: in an attribute, a container, a global name, as a result."""
+    if isinstance(node, (ast.Return, ast.Yield, ast.Assign)):
+        return isinstance(node.value, ast.Name) and node.value.id == name
+    if isinstance(node, (ast.Global, ast.Nonlocal)):
+        return name in node.names
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _STORES.search(node.func.attr):
+        return any(isinstance(a, ast.Name) and a.id == name for a in [*node.args, *(k.value for k in node.keywords)])
+    return False
 
 
 def typed(test: Test, span: Span, level: int) -> tuple[Origin, ...]:
@@ -209,11 +273,24 @@ def _as_asked(before: Value, after: Value) -> Value:
 
 
 def _may_switch(ev: Evaluator, name: str, function: Function, write: Write) -> bool:
+    if function.name in _CLOSES or any(_fills(g, name) for g in write.guards):
+        return False
     if any(map(asks_for_command, write.guards)) or on_command(ev, function):
         return True
     tests = [write.guards] if write.loops else []
     tests += [c.call.guards for c in callers.of(ev, function) if c.call.loops]
     return any(any(g.sense for g in guards) and not any(_asks_about(g, name) for g in guards) for guards in tests)
+
+
+def _fills(guard: Guard, name: str) -> bool:
+    """Whether a test finds that the state is missing: what is put there then is no other one."""
+    test, missing = guard.test, not guard.sense
+    asked = test
+    if isinstance(test, Test) and test.op == "not":
+        asked, missing = test.parts[0], not missing
+    elif isinstance(test, Test) and test.op in ("is", "==", "is not", "!=") and is_none(test.parts[1]):
+        asked, missing = test.parts[0], missing is (test.op in ("is not", "!="))
+    return missing and isinstance(asked, Attr) and asked.name == name
 
 
 def _asks_about(guard: Guard, name: str) -> bool:

@@ -211,7 +211,7 @@ def mutator(
         (mutator("window", keeps=10), Severity.WARNING, Confidence.HIGH),
         (mutator("window", keeps=41), Severity.INFO, Confidence.HIGH),
         (mutator("window", "threshold", 20), Severity.INFO, Confidence.HIGH),
-        (mutator("window", "command"), Severity.WARNING, Confidence.MEDIUM),
+        (mutator("window", "command"), Severity.INFO, Confidence.MEDIUM),
         (mutator("rewrite"), Severity.ERROR, Confidence.HIGH),
         (mutator("rewrite", "threshold"), Severity.INFO, Confidence.HIGH),
         (mutator("rewrite", "command"), Severity.WARNING, Confidence.MEDIUM),

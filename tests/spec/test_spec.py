@@ -3,7 +3,8 @@
 Each ``##`` section of a page is one test. Its fenced blocks are files, named by a line such as `` `prompts.py`: ``
 ahead of the block (``main.py`` where a Python block has no name); blocks ahead of the first section belong to all.
 ``# error: [rule]`` marks a line on which exactly these findings stand, remarks included, out of the rules that a line
-``rules: a, b`` of the section or of the page names. ``# revealed: ...`` is the text that ``reveal_prompt`` shows.
+``rules: a, b`` of the section or of the page names. On a page that says ``level: warning`` remarks do not count.
+``# revealed: ...`` is the text that ``reveal_prompt`` shows.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ HERE = Path(__file__).parent
 EVERYTHING = Settings(min_severity=Severity.INFO, min_confidence=Confidence.LOW)
 
 _NAME = re.compile(r"`([\w./-]+)`:")
+_LEVEL = "level: warning"
 _RULES = re.compile(r"rules: ([a-z, -]+)")
 _ERROR = re.compile(r"# error: \[([a-z, -]+)\]")
 _REVEALED = re.compile(r"reveal_prompt\(.*# revealed: (.+)$")
@@ -35,6 +37,7 @@ class Spec:
     title: str
     files: tuple[tuple[str, str], ...] = ()
     rules: frozenset[str] = frozenset()
+    settings: Settings = EVERYTHING
 
     def lines(self) -> list[tuple[str, int, str]]:
         """All lines of the Python files with their places."""
@@ -74,6 +77,8 @@ def parse(spec: Spec, text: str) -> Spec:
             name = found[1]
         elif found := _RULES.fullmatch(line):
             rules = frozenset(rule.strip() for rule in found[1].split(","))
+        elif line == _LEVEL:
+            spec = replace(spec, settings=Settings())
     assert fence is None, f"{spec.page}: {spec.title}: a block without an end"
     return replace(spec, files=tuple(files.items()), rules=rules)
 
@@ -97,8 +102,10 @@ def test_section(spec: Spec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     }
     reported = {
         (finding.primary.path, finding.primary.line, finding.rule)
-        for finding in engine.check([Path()], EVERYTHING).findings
-        if finding.suppressed is None and (not spec.rules or finding.rule in spec.rules)
+        for finding in engine.check([Path()], spec.settings).findings
+        if finding.suppressed is None
+        and finding.severity >= spec.settings.min_severity
+        and (not spec.rules or finding.rule in spec.rules)
     }
     assert reported == expected
 
