@@ -155,6 +155,10 @@ class Reuse:
     why: str
     span: Span | None = None
     features: frozenset[str] = frozenset()
+    scripted: bool = False
+    """Whether a program that runs once asks nothing but what stands in its code."""
+    at_most: int | None = None
+    """How often the request is sent in one conversation, where the code loops over a list of known length."""
 
 
 @dataclass(frozen=True, slots=True)

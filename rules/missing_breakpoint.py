@@ -44,7 +44,8 @@ while True:
 No automatic fix: writing an entry costs more than plain input, which only pays if the next request comes in time.
 
 ## Limits
-Silent where something unseen may add one: unresolved `**kwargs`, `extra_body`, middleware.
+Silent where something unseen may add one: unresolved `**kwargs`, `extra_body`, middleware. A program that asks nothing
+but a question that stands in its code gets a remark only.
 """
 
 from collections.abc import Iterator
@@ -87,8 +88,9 @@ def check(request: Request) -> Iterator[Finding]:
         advice = 'pass cache_control={"type": "ephemeral"} with the request: it marks the newest block of each turn'
     else:
         advice = 'set "cache_control": {"type": "ephemeral"} on the last constant block'
-    # A script without a loop asks once or twice, so that little is sent again.
-    weak = assumed(request) or (enough == "maybe" and not turns) or (enough != "yes" and request.reuse.repeats is None)
+    # A script without a loop, or with one question of its own, asks once or twice: little is sent again.
+    once = request.reuse.repeats is None or request.reuse.scripted
+    weak = assumed(request) or (enough == "maybe" and not turns) or (enough != "yes" and once)
     yield Finding(
         message=f"no cache breakpoint: {what} {verb} paid for in full with every request",
         primary=request.site.span,

@@ -40,13 +40,14 @@ while True:
 No automatic fix: what the model may forget is the author's choice.
 
 ## Limits
-A window of more than 40 messages, a cut in bulk above a threshold or on a command of the user, and a cut in a script
-that asks without a loop, are reported as information only.
+Reported as information only: a window of more than 40 messages, or one that a program with a known number of questions
+does not fill; a cut in bulk above a threshold or on a command of the user; a cut in a script that asks without a loop.
 """
 
 from collections.abc import Iterator
+from math import inf
 
-from promptlint.api import Confidence, Conversation, Finding, Severity, keeps_history, report_mutator, rule
+from promptlint.api import Confidence, Conversation, Finding, Request, Severity, keeps_history, report_mutator, rule
 
 
 @rule("PL301", kind="history-truncated", since="0.1.0")
@@ -56,7 +57,7 @@ def check(conversation: Conversation) -> Iterator[Finding]:
         # A window over kept turns shows by itself that they are sent again.
         if mutator.kind == "window" and (keeps_history(request) or request.has_history):
             size = f" to {mutator.keeps} messages" if mutator.keeps is not None else ""
-            large = mutator.keeps is not None and mutator.keeps > 40
+            large = mutator.keeps is not None and (mutator.keeps > 40 or mutator.keeps >= _filled(request))
             asked = mutator.guard == "command"
             seldom = mutator.bulk or asked or mutator.guard == "threshold"
             often = (
@@ -73,3 +74,8 @@ def check(conversation: Conversation) -> Iterator[Finding]:
                 Severity.INFO if large or asked or request.reuse.repeats is None else Severity.WARNING,
                 Confidence.HIGH if keeps_history(request) else Confidence.MEDIUM,
             )
+
+
+def _filled(request: Request) -> float:
+    """The messages of all turns of a program that asks a known number of questions; a turn may take two steps."""
+    return inf if request.reuse.at_most is None else 4 * request.reuse.at_most

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
+from promptlint.expression import Global, Guard, Literal, Test
 from promptlint.finding import Region
 from promptlint.knowledge import ClientRow
 from promptlint.link import containers, decorators, objects, parameters, prompts, strings
@@ -50,6 +53,9 @@ _ADDED: dict[str, tuple[str, str, frozenset[Axis], float | None]] = {
     "adds-state": ("state", "what is looked up for each run", frozenset({Axis.CALL, Axis.TURN}), None),
 }
 """Kind, words, axes and granularity of what a flag adds."""
+
+_VENDOR = re.compile(r"(provider|vendor|family|maker|publisher)$", re.IGNORECASE)
+"""Names of what tells whose model is asked."""
 
 
 class Arguments(Causes):
@@ -347,6 +353,16 @@ class Arguments(Causes):
             return client or named
         return found
 
+    def _as_branch_says(self, facts: providers.Facts) -> providers.Facts:
+        """What is known of a vendor that a test on the way asks for, where it has no cache."""
+        for call in self.chain.calls:
+            for guard in call.guards:
+                for name in _vendors_asked_for(guard):
+                    told = providers.facts(facts.provider, name)
+                    if not told.caches:
+                        return told
+        return facts
+
     def _least(self, facts: providers.Facts) -> providers.Facts:
         """With clients of several providers and no model named, the smallest minimum that one may have."""
         models = [
@@ -357,6 +373,16 @@ class Arguments(Causes):
             return facts
         least = min(providers.facts(p, None).minimum for p in offered)
         return replace(facts, minimum=least, minimum_known=False) if least < facts.minimum else facts
+
+
+def _vendors_asked_for(guard: Guard) -> Iterator[str]:
+    """The name that the provider, or the family of the model, has where a test comes out as its guard says."""
+    test = guard.test
+    if not isinstance(test, Test) or test.op != ("==" if guard.sense else "!=") or len(test.parts) != 2:
+        return
+    for asked, name in (test.parts, test.parts[::-1]):
+        if isinstance(asked, (AttrNode, Global)) and _VENDOR.search(asked.name) and isinstance(name, Literal):
+            yield str(name.value).lower()
 
 
 def _region_of(point: Value) -> str:

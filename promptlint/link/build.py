@@ -63,6 +63,7 @@ from promptlint.link.messages import (
     role_of,
 )
 from promptlint.link.parameters import deciding, may_be_missing, origins_of_test
+from promptlint.link.prose import deep_text
 from promptlint.link.switches import SWITCHED, asks_for_command
 from promptlint.link.usage import usage_of
 
@@ -71,6 +72,8 @@ ASKING = ("cached_content", "prompt_cache_")
 """How parameters begin that ask for a cache."""
 LONG = 1_000
 """Characters of constant text below which no prefix is worth a look at who sends it."""
+_SAID = frozenset(("user", "input", "state", "loop"))
+"""Kinds of origins that bring in what a program is told from outside, or one item after the other."""
 MAX_WAYS = 3
 MAX_ASKING = 3
 """Calls of a method that cuts a history which a finding names."""
@@ -122,6 +125,7 @@ class _Builder(Layout):
         model = self._model() or self.ev.settings_model
         provider = self._provider(model)
         facts = self._least(providers.facts(provider, model))
+        facts = self._as_branch_says(facts) if model is None else facts
         messages = self._filtered(self._messages())
         texts = list(self.parts.values.get("prompt", ()))
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
@@ -445,7 +449,7 @@ class _Builder(Layout):
             )
             if chain.kind == "assumed" and features:
                 features = features | {"assumed-entry"}
-            return Reuse(True, repeats, why, span, features)
+            return Reuse(True, repeats, why, span, features, self._is_scripted(messages), self._most_rounds())
         fanning = [
             loop
             for loop in chain.loops
@@ -470,6 +474,30 @@ class _Builder(Layout):
                 frozenset({"assumed-entry"}),
             )
         return Reuse(False, None, "")
+
+    def _is_scripted(self, messages: list[tuple[Seq, Span]]) -> bool:
+        """Whether a program that runs once asks nothing but what stands in its code."""
+        items = [i for sequence, _ in messages for i in sequence.items]
+        asked = [i for i in items if isinstance(i, One) and role_of(i.value) == "user"]
+        return (
+            self.chain.kind == "script"
+            and bool(asked)
+            and all(isinstance(i, (One, History)) for i in items)
+            and not any(o.kind in _SAID for i in items for o in i.value.origins())
+            and all(p.text is not None for i in asked for p in deep_text(self.ev, i.value, i.span))
+        )
+
+    def _most_rounds(self) -> int | None:
+        """How often a program that runs once sends the request within one life of what keeps the turns."""
+        since = self._kept_since()
+        rounds = 1
+        for loop in self.chain.loops if self.chain.kind == "script" else ():
+            if since is None or loop.level > since:
+                length = _length(self.ev, self.chain, loop)
+                if length is None:
+                    return None
+                rounds *= length
+        return rounds if self.chain.kind == "script" and self.chain.loops else None
 
     def _mutators(self) -> Iterator[Mutator]:
         seen: set[tuple[str, Span]] = set()
@@ -590,11 +618,15 @@ def _made_at(value: Value) -> int | None:
 
 def _is_small(ev: Evaluator, chain: Chain, loop: chains.Loop) -> bool:
     """Whether a loop is known to run once at most."""
+    length = _length(ev, chain, loop)
+    return length is not None and length < 2
+
+
+def _length(ev: Evaluator, chain: Chain, loop: chains.Loop) -> int | None:
+    """How often a loop runs, when it goes over a list that is known to the last element."""
     iterable = loop.state.iterable
-    if iterable is None:
-        return False
     frame = next((f for f in chain.frames if loop.state.id in f.path_loops), None)
-    if frame is None:
-        return False
+    if iterable is None or frame is None:
+        return None
     value = ev.eval(iterable, frame)
-    return isinstance(value, Seq) and value.known and len(value.items) < 2
+    return len(value.items) if isinstance(value, Seq) and value.known else None
