@@ -156,7 +156,7 @@ class Reuse:
     span: Span | None = None
     features: frozenset[str] = frozenset()
     scripted: bool = False
-    """Whether a program that runs once asks nothing but what stands in its code."""
+    """Whether a program of one file that runs once asks nothing but what stands in its code."""
     at_most: int | None = None
     """How often the request is sent in one conversation, where the code loops over a list of known length."""
 

@@ -44,8 +44,8 @@ while True:
 No automatic fix: writing an entry costs more than plain input, which only pays if the next request comes in time.
 
 ## Limits
-Silent where something unseen may add one: unresolved `**kwargs`, `extra_body`, middleware. A program that asks nothing
-but a question that stands in its code gets a remark only.
+Silent where something unseen may add one: unresolved `**kwargs`, `extra_body`, middleware. Only a remark for a program
+that asks nothing but what stands in its code.
 """
 
 from collections.abc import Iterator
@@ -81,18 +81,16 @@ def check(request: Request) -> Iterator[Finding]:
         return
     known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low >= 100 else ""
     what = f"the growing history{known}" if turns else f"the same {in_words(prefix)}"
-    verb = "are" if known or not turns else "is"
     if "converse" in request.api:
         advice = 'add {"cachePoint": {"type": "default"}} behind the last block that later requests repeat'
     elif turns:
         advice = 'pass cache_control={"type": "ephemeral"} with the request: it marks the newest block of each turn'
     else:
         advice = 'set "cache_control": {"type": "ephemeral"} on the last constant block'
-    # A script without a loop, or with one question of its own, asks once or twice: little is sent again.
     once = request.reuse.repeats is None or request.reuse.scripted
     weak = assumed(request) or (enough == "maybe" and not turns) or (enough != "yes" and once)
     yield Finding(
-        message=f"no cache breakpoint: {what} {verb} paid for in full with every request",
+        message=f"no cache breakpoint: {what} {'are' if known or not turns else 'is'} paid for in full with every request",
         primary=request.site.span,
         severity=Severity.INFO if weak else Severity.WARNING,
         confidence=certainty(request),

@@ -12,6 +12,7 @@ from promptlint.expression import (
     AfterLoop,
     Attr,
     Call,
+    Either,
     Element,
     Expr,
     Global,
@@ -50,6 +51,29 @@ def every_index(node: Mutate, loops: dict[int, LoopState]) -> bool:
     index, value = node.args
     element = _index_of(index)
     return element is not None and _goes_through(element, loops) and _same_for_each((value,), node.guards)
+
+
+def is_newest(node: Expr, loops: dict[int, LoopState]) -> bool:
+    """Whether an element, or an index, is the one at which a search from the end of a list stopped."""
+    if isinstance(node, (AfterLoop, Phi)):
+        phi = node.phi if isinstance(node, AfterLoop) else node
+        found = phi.state.steps.get(phi.name)
+        within = [found, *(children(found) if isinstance(found, Either) else ())] if found is not None else []
+        return any(isinstance(n, Element) and is_newest(n, loops) for n in within)
+    element = _element(node)
+    state = loops.get(element.loop) if element is not None else None
+    if element is None or state is None or not any(end.leaves for end in state.ends):
+        return False
+    over = element.of
+    while isinstance(over, Call) and isinstance(over.func, Global) and over.func.name in ("list", "enumerate"):
+        over = over.args[0] if over.args else Literal(over.at, None)
+    return _calls(over, "reversed") or _counts_down(over)
+
+
+def _counts_down(node: Expr) -> bool:
+    """``range(len(x) - 1, -1, -1)``."""
+    step = node.args[2] if isinstance(node, Call) and _calls(node, "range") and len(node.args) == 3 else None
+    return isinstance(step, Literal) and isinstance(step.value, int) and step.value < 0
 
 
 def _goes_through(element: Element, loops: dict[int, LoopState]) -> bool:

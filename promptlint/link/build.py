@@ -476,11 +476,12 @@ class _Builder(Layout):
         return Reuse(False, None, "")
 
     def _is_scripted(self, messages: list[tuple[Seq, Span]]) -> bool:
-        """Whether a program that runs once asks nothing but what stands in its code."""
+        """Whether a program of one file that runs once asks nothing but what stands in its code."""
         items = [i for sequence, _ in messages for i in sequence.items]
         asked = [i for i in items if isinstance(i, One) and role_of(i.value) == "user"]
         return (
             self.chain.kind == "script"
+            and self.chain.root.module is self.frame.module
             and bool(asked)
             and all(isinstance(i, (One, History)) for i in items)
             and not any(o.kind in _SAID for i in items for o in i.value.origins())

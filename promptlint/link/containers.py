@@ -1132,6 +1132,8 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
             return replace(base, items=tuple(replace(i, held=join((i.value, args[0]))) for i in base.items))
         return base
     guards = change.guards if isinstance(change, Mutate) else node.guards
+    if alike.is_newest(change.base if isinstance(change, Mutate) else change, ev.summary(frame.function).loops):
+        return base
     kind = thinking.EDIT if thinking.removes(change) or thinking.taken_out(args[0]) else "rewrite"
     same = alike.every_element(change, ev.summary(frame.function).loops)
     return with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), guards, value=args[0], alike=same))
@@ -1285,7 +1287,7 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
                 return replace(base, items=(*base.items, One(value, span)))  # the newest one alone
             return replace(base, items=(*base.items[:-1], replace(last, held=join((last.value, value)))))
         return base
-    if where == -1:
+    if where == -1 or alike.is_newest(node.args[0], ev.summary(frame.function).loops):
         # The newest element: not sent yet on the usual path.
         return base
     if not _kept(base.items):
