@@ -26,6 +26,7 @@ from promptlint.levels import (
     tool_breaks,
     unmarked,
     unread_marker,
+    worth_a_word,
 )
 from promptlint.registry import rule
 from promptlint.request import (
@@ -114,4 +115,5 @@ __all__ = [
     "unmarked",
     "unread_marker",
     "unsupported",
+    "worth_a_word",
 ]

@@ -201,6 +201,11 @@ def takes_no_marker(request: Request) -> bool:
     return request.site.provider == "anthropic" and request.api.startswith("openai.")
 
 
+def worth_a_word(tokens: Interval) -> bool:
+    """Whether enough tokens are known of for a remark."""
+    return tokens.low >= WORTH_A_LINE
+
+
 def shared_prefix(request: Request) -> Interval:
     """Tokens at the start of the request that every conversation of the program sends alike."""
     total = ZERO
@@ -556,6 +561,8 @@ def _gated(request: Request, index: int, scope: Scope, lost: Interval, severity:
         return None
     # Without a breakpoint nothing is lost today; a history that is kept is reason enough to set one.
     idle = unmarked(request) and not keeps_history(request)
+    if enough == "maybe" and idle:
+        return None  # what may be lost, or may be too little, is not cached today
     weak = enough == "maybe" or (scope is not Scope.TURN and (assumed(request) or idle))
     return Severity.INFO if weak else severity
 

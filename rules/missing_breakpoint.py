@@ -44,8 +44,7 @@ while True:
 No automatic fix: writing an entry costs more than plain input, which only pays if the next request comes in time.
 
 ## Limits
-Silent where something unseen may add one: unresolved `**kwargs`, `extra_body`, middleware. Only a remark for a program
-that asks nothing but what stands in its code.
+Silent where `**kwargs` or middleware may add one. A remark where nothing but what stands in the code is asked.
 """
 
 from collections.abc import Iterator
@@ -68,6 +67,7 @@ from promptlint.api import (
     shared_prefix,
     takes_no_marker,
     unmarked,
+    worth_a_word,
 )
 
 
@@ -77,20 +77,20 @@ def check(request: Request) -> Iterator[Finding]:
     enough = reaches_minimum(prefix, request.facts)
     if not unmarked(request) or not request.facts.caches or request.open or takes_no_marker(request):
         return
-    if not turns and (request.reuse.repeats is None or enough == "no"):
+    if not turns and (request.reuse.repeats is None or enough == "no" or not worth_a_word(prefix)):
         return
     known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low >= 100 else ""
     what = f"the growing history{known}" if turns else f"the same {in_words(prefix)}"
+    verb = "are" if known or not turns else "is"
     if "converse" in request.api:
         advice = 'add {"cachePoint": {"type": "default"}} behind the last block that later requests repeat'
     elif turns:
         advice = 'pass cache_control={"type": "ephemeral"} with the request: it marks the newest block of each turn'
     else:
         advice = 'set "cache_control": {"type": "ephemeral"} on the last constant block'
-    once = request.reuse.repeats is None or request.reuse.scripted
-    weak = assumed(request) or (enough == "maybe" and not turns) or (enough != "yes" and once)
+    weak = assumed(request) or (enough != "yes" and (not turns or request.reuse.scripted or not request.reuse.repeats))
     yield Finding(
-        message=f"no cache breakpoint: {what} {'are' if known or not turns else 'is'} paid for in full with every request",
+        message=f"no cache breakpoint: {what} {verb} paid for in full with every request",
         primary=request.site.span,
         severity=Severity.INFO if weak else Severity.WARNING,
         confidence=certainty(request),
