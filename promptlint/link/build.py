@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
@@ -162,7 +162,7 @@ class _Builder(Layout):
             parameters=self._parameters(facts, watched),
             segments=tuple(self.segments),
             breakpoints=tuple(self._marked()),
-            mutators=tuple(self._mutators()),
+            mutators=_once(self._mutators()),
             reuse=reuse,
             open=tuple(self._open()),
             confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
@@ -581,6 +581,19 @@ class _Builder(Layout):
 
     def _prepends_history(self) -> bool:
         return bool(self.histories) or any(s.kind is Kind.HISTORY for s in self.segments)
+
+
+def _once(mutators: Iterable[Mutator]) -> tuple[Mutator, ...]:
+    """The mutators; cuts of one history that several places of a file make in the same words are one, at the first."""
+    found: dict[object, Mutator] = {}
+    for mutator in mutators:
+        place = mutator.span
+        window = mutator.kind == "window"
+        key = (place.path, mutator.what, mutator.keeps, mutator.guard) if window else (place, mutator.kind)
+        first = found.get(key, mutator)
+        again = () if first is mutator else (Step(place, "the same cut is made here"),)
+        found[key] = replace(first, flow=(*first.flow, *again))
+    return tuple(found.values())
 
 
 def _retold(edit: Edit) -> bool:
