@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from promptlint import __version__
+from promptlint.commands.probe import probe
 from promptlint.commands.shared import (
     CLEAN,
     FAILED,
@@ -71,6 +72,9 @@ def cli() -> None:
 
     Exit codes: 0 nothing to show, 1 findings, 2 the run itself failed.
     """
+
+
+cli.add_command(probe)
 
 
 class _Check(click.Command):
@@ -165,6 +169,8 @@ def check(
     if (fix or diff) and (stdin is not None or reason is not None):
         other = "standard input" if stdin is not None else "--add-ignore"
         raise click.UsageError(f"--{'diff' if diff else 'fix'} is about files: it cannot be used with {other}")
+    from promptlint import verdicts
+
     filters = _filters(baseline, changed_since, paths[0] if paths and stdin is None else Path("."))
     report = execute([path for path in paths if path != STDIN], settings, stdin, cached=not no_cache)
     if fix or diff:
@@ -174,7 +180,7 @@ def check(
 
             terminal.write(changes, output_file)
             return FOUND if changes and not exit_zero else CLEAN
-    report = _narrowed(report, filters, settings)
+    report = verdicts.beside(_narrowed(report, filters, settings), settings.root)
     listed = [finding for finding in report.findings if _below(finding, settings) is None]
     if reason is not None:
         return _add_ignores(listed, reason)
@@ -667,7 +673,7 @@ def _toml(value: object) -> str:
 def _expected() -> tuple[type[Exception], ...]:
     """The errors whose message is meant for the user; none when the installation is too broken to say."""
     try:
-        from promptlint import baseline, changes, config, engine, ignores, registry, server, terminal
+        from promptlint import baseline, changes, config, engine, ignores, registry, server, terminal, verdicts
         from promptlint.fix import write
     except ImportError:
         return ()
@@ -681,6 +687,7 @@ def _expected() -> tuple[type[Exception], ...]:
         registry.UnknownRule,
         server.ServerError,
         terminal.WriteError,
+        verdicts.VerdictError,
         write.FixError,
     )
 

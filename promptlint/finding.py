@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import date
 from enum import IntEnum, StrEnum
 
 from promptlint.span import Span, Step
@@ -61,6 +62,18 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What ``promptlint probe`` found out about a finding: "confirmed", "refuted" or "inconclusive", when, and why."""
+
+    ruling: str
+    on: date
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.ruling} on {self.on}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One problem at one place.
 
@@ -91,6 +104,7 @@ class Finding:
     fingerprint: str = ""
     suppressed: str | None = None
     """The reason in the comment that suppresses this finding ("" without one); ``None`` = not suppressed."""
+    measured: Measured | None = None
 
     def stamped(self, rule: str, code: str, kind: str) -> Finding:
         """The same finding, signed by the rule that made it (``kind`` is kept when the rule chose one itself)."""

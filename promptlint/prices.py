@@ -31,6 +31,25 @@ def input_price(facts: Facts) -> Price | None:
     return price
 
 
+def ceiling(facts: Facts) -> Callable[[int, int], float] | None:
+    """Dollars that a request may cost at most, by its input and output tokens: the whole input written to the cache for
+    the longest lifetime. ``None`` where the price, or the package, is not known.
+    """
+    price = input_price(facts)
+    if price is None:
+        return None
+    from genai_prices import Usage, calc_price
+
+    dearest = max((1.0, *(factor for _, factor in facts.write)))
+
+    def worst(input_tokens: int, output_tokens: int) -> float:
+        usage = Usage(input_tokens=max(1, input_tokens), output_tokens=output_tokens)
+        answer = calc_price(usage, facts.model or "", provider_id=facts.prices).output_price
+        return price(input_tokens) * input_tokens * dearest + float(answer)
+
+    return worst
+
+
 def available() -> bool:
     """Whether the package is installed."""
     try:

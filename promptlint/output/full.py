@@ -72,6 +72,8 @@ def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
         rest = len(finding.also) - _ALSO
         sites = [words.at(site) for site in finding.also[:_ALSO]] + ([f"{rest:,} more"] if rest > 0 else [])
         yield "also hits", words.listing(sites)
+    if finding.measured:
+        yield "probe", words.plain(str(finding.measured))
     if finding.advice:
         yield "help", finding.advice
 

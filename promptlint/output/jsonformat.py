@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from math import isinf
 
-from promptlint.finding import Finding, Site
+from promptlint.finding import Finding, Measured, Site
 from promptlint.output.words import concerns_request, place
 from promptlint.report import Problem, Report
 from promptlint.span import Span
@@ -58,7 +58,14 @@ def _finding(finding: Finding) -> dict[str, object]:
         "fix": None,
         "fingerprint": finding.fingerprint,
         "suppressed": finding.suppressed is not None,
+        "measured": _measured(finding.measured),
     }
+
+
+def _measured(measured: Measured | None) -> dict[str, str] | None:
+    if measured is None:
+        return None
+    return {"verdict": measured.ruling, "on": measured.on.isoformat(), "reason": measured.reason}
 
 
 def _problem(problem: Problem) -> dict[str, object]:

@@ -63,6 +63,13 @@ class Vendor:
         """Plans how the next requests are answered, one after the other."""
         self.plan.extend(faults)
 
+    def reset(self) -> None:
+        """Forgets every request and everything that was planned."""
+        self.received.clear()
+        self.accepted.clear()
+        self.plan.clear()
+        self.keep = Fault()
+
     def answer(self, path: str, headers: dict[str, str], body: Body) -> tuple[Fault, Reply]:
         """Counts one request. Raises ``ApiError``."""
         with self.lock:

@@ -72,6 +72,7 @@ CHECK = closed(
             fix={"type": "null"},
             fingerprint=TEXT,
             suppressed={"type": "boolean"},
+            measured=nullable(closed(verdict={"enum": ["confirmed", "refuted", "inconclusive"]}, on=TEXT, reason=WORD)),
         )
     ),
     errors=listed(closed(path=PATH, line=nullable(ORDINAL), message=WORD)),

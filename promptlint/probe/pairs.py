@@ -1,0 +1,108 @@
+"""Two requests that should share a prefix: neighbours in a conversation, or the same request of another one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from promptlint.finding import Scope
+from promptlint.probe.samples import Sample
+from promptlint.trace.parts import Part
+
+_AKIN = 0.5
+"""The part of a request's messages that the next turn of the same conversation holds, whatever became of the rest."""
+
+
+class Relation(StrEnum):
+    """What makes one of two requests the other's heir."""
+
+    TURN = "turn"
+    """The next turn of the same conversation: it should hold all of the one before."""
+    RUN = "run"
+    """The same request of another run of the same program: nothing should differ."""
+    OTHER = "conversation"
+    """The first request of another conversation: tools and system text should be equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """``expected`` counts the leading parts of the first that the second should begin with."""
+
+    first: Sample
+    second: Sample
+    relation: Relation
+    expected: int
+
+
+def candidates(samples: Sequence[Sample], scope: Scope | None) -> list[Pair]:
+    """The pairs of one call site that show what a finding of this scope says, the most telling kind first.
+
+    Without a scope (no finding) every kind is of interest. A request that the API refuses needs no pair.
+    """
+    talks = conversations(samples)
+    turns = [_turn(*two) for talk in talks for two in pairwise(talk)]
+    runs = list(_across_runs(talks))
+    others = [_other(*two) for two in pairwise(talk[0] for talk in talks) if two[0].run == two[1].run]
+    match scope:
+        case Scope.TURN:
+            return [*turns, *runs, *others]
+        case Scope.CONVERSATION:
+            return [*others, *runs]
+        case Scope.PROCESS:
+            apart = [pair for pair in others if pair.first.process != pair.second.process]
+            return [*runs, *apart, *others]
+        case _:
+            return [*turns, *runs, *others]
+
+
+def conversations(samples: Sequence[Sample]) -> list[list[Sample]]:
+    """The requests of each conversation, in the order of sending."""
+    talks: list[list[Sample]] = []
+    for sample in sorted(samples, key=lambda s: (s.run, s.exchange.at)):
+        heir = next((talk for talk in reversed(talks) if _continues(talk[-1], sample)), None)
+        if heir is not None:
+            heir.append(sample)
+        else:
+            talks.append([sample])
+    return talks
+
+
+def _continues(before: Sample, now: Sample) -> bool:
+    if before.process != now.process:
+        return False
+    old, new = _texts(before), _texts(now)
+    return bool(old) and len(old & new) >= _AKIN * len(old)
+
+
+def _texts(sample: Sample) -> set[tuple[str, str]]:
+    return {(part.role, part.text) for part in sample.wire.parts if part.region == "messages"}
+
+
+def _turn(first: Sample, second: Sample) -> Pair:
+    return Pair(first, second, Relation.TURN, len(first.wire.parts))
+
+
+def _other(first: Sample, second: Sample) -> Pair:
+    lead = sum(part.region != "messages" for part in first.wire.parts)
+    return Pair(first, second, Relation.OTHER, lead)
+
+
+def _across_runs(talks: Sequence[Sequence[Sample]]) -> Iterator[Pair]:
+    """The requests of the first run beside those of each other one, by their places in it."""
+    by_run: dict[int, list[Sample]] = defaultdict(list)
+    for talk in talks:
+        by_run[talk[0].run] += talk
+    first, *rest = [by_run[run] for run in sorted(by_run)] or [[]]
+    for other in rest:
+        yield from (Pair(one, two, Relation.RUN, len(one.wire.parts)) for one, two in zip(first, other, strict=False))
+
+
+def merged(pair: Pair) -> tuple[Part, ...]:
+    """The second request as it would be if it began as it should."""
+    own = pair.second.wire.parts
+    lead = sum(part.region != "messages" for part in own)
+    kept = lead if pair.relation is Relation.OTHER else len(pair.first.wire.parts)
+    return (*pair.first.wire.parts[: pair.expected], *own[kept:])

@@ -1,0 +1,231 @@
+"""Each verdict, and each reason for having none, against the vendors' rules: the emulator behind the real SDKs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from promptlint.finding import Region, Scope
+from tests.emulator import Fault, Vendor
+from tests.probe.build import (
+    CLAUDE,
+    CLOCKS,
+    GPT,
+    MANUAL,
+    MARK,
+    Body,
+    chat,
+    claude,
+    clocks,
+    exchange,
+    finding,
+    probed,
+    recorded,
+    response,
+    sound,
+    turn,
+)
+
+APIS: list[Any] = [
+    pytest.param(claude, "messages", id="anthropic"),
+    pytest.param(chat, "chat", id="openai chat"),
+    pytest.param(response, "responses", id="openai responses"),
+]
+
+
+@pytest.mark.parametrize(("make", "api"), APIS)
+def test_a_clock_is_confirmed(vendor: Vendor, make: Any, api: str) -> None:
+    verdict = probed(clocks(make, api), vendor.url, [finding()]).only
+    assert verdict.ruling == "confirmed"
+    _, control, pair = verdict.readings
+    assert control.read and control.read > 1024
+    assert pair.read == pair.predicted == 0
+    assert [(r.predicted, r.predicted_total) for r in verdict.readings] == [(r.read, r.total) for r in verdict.readings]
+
+
+@pytest.mark.parametrize(("make", "api"), APIS)
+def test_a_finding_that_does_not_show_is_refuted(vendor: Vendor, make: Any, api: str) -> None:
+    ruling, reason = probed(sound(make, api), vendor.url, [finding()]).short
+    assert ruling == "refuted"
+    assert reason.startswith("the requests do not differ there, and the second request reads ")
+
+
+@pytest.mark.parametrize(("make", "api"), APIS)
+def test_a_place_without_a_finding(vendor: Vendor, make: Any, api: str) -> None:
+    assert probed(sound(make, api), vendor.url).only.ruling == "refuted"
+    assert probed(clocks(make, api), vendor.url).only.ruling == "confirmed"
+
+
+def test_the_providers_own_diagnosis(vendor: Vendor) -> None:
+    assert probed(clocks(claude, "messages"), vendor.url).only.diagnosis.startswith("system changed, ")
+    assert probed(clocks(response, "responses"), vendor.url).only.diagnosis.startswith("input changed, ")
+    quiet = vendor.received[0]
+    assert quiet.body["diagnostics"] == {"previous_message_id": None}
+    assert vendor.received[-1].body["prompt_cache_options"]["comparison_response_id"].startswith("resp_")
+
+
+def tool(name: str) -> Body:
+    return {"name": name, "description": f"Use {name} when you need it. " * 60, "input_schema": {"type": "object"}}
+
+
+TOOLS = [tool("find"), tool("book")]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "where"),
+    [
+        (claude(tools=TOOLS), claude(tools=TOOLS[::-1]), Region.TOOLS),
+        (claude(tools=TOOLS), claude(tools=TOOLS[:1]), Region.TOOLS),
+        (claude(tail=" You are in /srv/a."), claude(tail=" You are in /srv/b."), Region.SYSTEM),
+        (claude(thinking={"type": "adaptive"}), claude(thinking={"type": "disabled"}), Region.PARAMETERS),
+        (claude(model=CLAUDE), claude(model="claude-opus-4-8"), Region.PARAMETERS),
+        (claude(speed="fast"), claude(), Region.PARAMETERS),
+    ],
+)
+def test_anthropic_faults_between_two_runs(vendor: Vendor, first: Body, second: Body, where: Region) -> None:
+    exchanges = [exchange(first, pid=1), exchange(second, at=1.0, pid=2)]
+    found = finding(scope=Scope.PROCESS, region=where)
+    assert probed(exchanges, vendor.url, [found]).only.ruling == "confirmed"
+
+
+def long(turns: int, lost: int = 0, changed: bool = False) -> Body:
+    """A marked conversation, without its oldest messages, or with an old one rewritten."""
+    body = claude("Order 1? " * 400, cache_control=MARK)
+    for number in range(2, turns + 1):
+        body = turn(body, f"Order {number} is on its way. " * 9, f"And order {number}? " * 9)
+    if changed:
+        body["messages"] = [{"role": "user", "content": "(removed)"}, *body["messages"][1:]]
+    return {**body, "messages": body["messages"][lost:]}
+
+
+def test_a_history_that_loses_its_front(vendor: Vendor) -> None:
+    found = finding("sliding-window", region=Region.MID_HISTORY)
+    assert probed(recorded([long(6), long(7, lost=2)]), vendor.url, [found]).only.ruling == "confirmed"
+    assert probed(recorded([long(8), long(9, changed=True)]), vendor.url, [found]).only.ruling == "confirmed"
+    assert probed(recorded([long(10), long(11)]), vendor.url, [found]).only.ruling == "refuted"
+
+
+def test_out_of_reach_of_the_lookback(vendor: Vendor) -> None:
+    found = finding("lookback-overflow", region=Region.MID_HISTORY)
+    body = long(3)
+    [verdict] = probed(recorded([body, long(20)]), vendor.url, [found]).result.verdicts
+    assert verdict.ruling == "confirmed"
+    assert verdict.claim.forecast and verdict.claim.forecast.difference is None
+
+
+def test_without_a_marker_nothing_is_cached(vendor: Vendor) -> None:
+    found = finding("missing-breakpoint", region=Region.SYSTEM)
+    bare = [claude(marked=False), turn(claude(marked=False), "Hi.", "And now?")]
+    assert probed(recorded(bare), vendor.url, [found]).only.ruling == "confirmed"
+    assert probed(sound(claude, "messages"), vendor.url, [found]).only.ruling == "refuted"
+
+
+def test_below_the_minimum(vendor: Vendor) -> None:
+    short = claude() | {"system": [{"type": "text", "text": "Be brief.", "cache_control": MARK}]}
+    pair = recorded([short, turn(short, "Hi.", "And now?")])
+    below = finding("prefix-below-minimum")
+    assert probed(pair, vendor.url, [below]).only.ruling == "confirmed"
+    ruling, reason = probed(pair, vendor.url, [finding()]).short
+    assert ruling == "inconclusive"
+    assert "caching starts at 1,024" in reason
+
+
+def test_a_request_that_is_refused(vendor: Vendor) -> None:
+    found = finding("too-many-breakpoints", scope=Scope.REQUEST)
+    system = [{"type": "text", "text": f"{n} {MANUAL}", "cache_control": MARK} for n in range(5)]
+    refused = probed([exchange(claude() | {"system": system}, status=400)], vendor.url, [found])
+    assert refused.only.ruling == "confirmed"
+    assert "A maximum of 4 blocks" in refused.only.reason
+    assert len(vendor.received) == 1
+    taken = probed([exchange(claude())], vendor.url, [found])
+    assert taken.short == ("refuted", "the API takes the request")
+    other = probed([exchange(claude(top_k=-1))], vendor.url, [finding(scope=Scope.REQUEST)])
+    assert other.only.ruling == "refuted"
+
+
+# --- inconclusive -----------------------------------------------------------------------------------------------------
+
+
+def test_one_request_only(vendor: Vendor) -> None:
+    assert probed([exchange(claude())], vendor.url, [finding()]).short == (
+        "inconclusive",
+        "only one request was seen from there",
+    )
+    assert probed([], vendor.url, [finding()]).short == ("inconclusive", "no request was seen from there")
+    assert vendor.received == []
+
+
+def test_another_machine_answers_the_control(vendor: Vendor) -> None:
+    vendor.then(Fault(), Fault(cold=True))
+    ruling, reason = probed(clocks(claude, "messages"), vendor.url, [finding()]).short
+    assert (ruling, "(routing)" in reason) == ("inconclusive", True)
+
+
+def test_another_machine_answers_the_pair(vendor: Vendor) -> None:
+    vendor.then(Fault(), Fault(), Fault(cold=True))
+    ruling, reason = probed(sound(claude, "messages"), vendor.url).short
+    assert (ruling, "though nothing differs before" in reason, "(routing)" in reason) == ("inconclusive", True, True)
+
+
+def test_a_diagnosis_that_is_pending(vendor: Vendor) -> None:
+    vendor.then(Fault(), Fault(), Fault(cold=True, pending=True))
+    ruling, reason = probed(sound(claude, "messages"), vendor.url).short
+    assert (ruling, reason.endswith("diagnosis is pending")) == ("inconclusive", True)
+
+
+def test_a_server_that_writes_nothing(vendor: Vendor) -> None:
+    nothing = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "cache_creation": None}
+    vendor.keep = Fault(usage=nothing)
+    ruling, reason = probed(clocks(claude, "messages"), vendor.url, [finding()]).short
+    assert (ruling, "does not support it" in reason) == ("inconclusive", True)
+
+
+def test_a_server_that_reports_nothing(vendor: Vendor) -> None:
+    vendor.keep = Fault(usage={"prompt_tokens_details": None})
+    ruling, reason = probed(clocks(chat, "chat"), vendor.url, [finding()]).short
+    assert (ruling, "does not report" in reason) == ("inconclusive", True)
+
+
+def test_requests_that_were_in_the_cache_before(vendor: Vendor) -> None:
+    exchanges = clocks(claude, "messages")
+    assert probed(exchanges, vendor.url, [finding()]).only.ruling == "confirmed"
+    ruling, reason = probed(exchanges, vendor.url, [finding()]).short
+    assert (ruling, "before the probe began" in reason) == ("inconclusive", True)
+
+
+def test_an_earlier_difference_hides_a_later_one(vendor: Vendor) -> None:
+    one, two = claude(head=CLOCKS[0], tools=TOOLS), claude(head=CLOCKS[1], tools=TOOLS[::-1])
+    pair = recorded([one, turn(two, "Hi.", "And now?")])
+    both = [finding(), finding("unordered-tools", region=Region.TOOLS)]
+    result = probed(pair, vendor.url, both).result
+    rulings = {v.claim.finding.rule: (v.ruling.value, v.reason) for v in result.verdicts if v.claim.finding}
+    assert rulings["unordered-tools"][0] == "confirmed"
+    assert rulings["volatile-time"] == (
+        "inconclusive",
+        "another difference hides it: the requests part before, in tools, tools[0]",
+    )
+    assert len(vendor.received) == 3, "one pair decides both"
+
+
+def test_what_no_pair_shows(vendor: Vendor) -> None:
+    for rule in ("parallel-cold-start", "ttl-mismatch", "unrecovered-write", "unread-usage"):
+        verdict = probed(sound(claude, "messages"), vendor.url, [finding(rule)]).result.verdicts[0]
+        assert verdict.ruling == "inconclusive"
+        assert verdict.reason.startswith("no pair of requests shows it")
+
+
+def test_history_that_the_provider_keeps(vendor: Vendor) -> None:
+    first = response()
+    second = {"model": GPT, "input": "And now?", "previous_response_id": "resp_1"}
+    ruling, reason = probed(recorded([first, second], "responses"), vendor.url).short
+    assert (ruling, "previous_response_id" in reason) == ("inconclusive", True)
+
+
+def test_a_trace_without_texts_and_other_apis(vendor: Vendor) -> None:
+    hidden = [exchange(claude(), redacted="key"), exchange(claude(), at=1.0, redacted="key")]
+    assert "--redact-content" in probed(hidden, vendor.url, [finding()]).only.reason
+    gemini = {"contents": [{"role": "user", "parts": [{"text": MANUAL}]}]}
+    url = "https://generativelanguage.googleapis.com/v1/models/gemini-3.5-flash:generateContent"
+    pair = [exchange(gemini, at=at, api="generate", endpoint=url) for at in (0.0, 1.0)]
+    assert "neither of the two SDKs" in probed(pair, vendor.url, [finding()]).only.reason
