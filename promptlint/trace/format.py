@@ -267,7 +267,7 @@ class Writer:
         self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
 
     def write(self, exchange: Exchange) -> bool:
-        """Whether the exchange was written: not if the trace is full."""
+        """Whether the exchange was written: not if the trace is full or closed."""
         return self.write_line(encode(exchange))
 
     def write_line(self, line: str) -> bool:
@@ -276,6 +276,8 @@ class Writer:
         if self._pid != os.getpid():
             self._open()
         with self._lock:
+            if self._file < 0:
+                return False
             if fcntl is not None:
                 fcntl.flock(self._file, fcntl.LOCK_EX)
             try:
@@ -320,6 +322,8 @@ class Writer:
         return gzip.compress(data, 6, mtime=0) if self.path.endswith(".gz") else data
 
     def close(self) -> None:
-        """Nothing can be written afterwards."""
+        """Nothing is written afterwards."""
         with self._lock:
-            os.close(self._file)
+            if self._file >= 0:
+                os.close(self._file)
+            self._file = -1  # the number may be another file's from now on
