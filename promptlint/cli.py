@@ -15,6 +15,7 @@ import click
 
 from promptlint import __version__
 from promptlint.commands.probe import probe
+from promptlint.commands.record import record
 from promptlint.commands.shared import (
     CLEAN,
     FAILED,
@@ -438,6 +439,9 @@ def clean(paths: tuple[Path, ...], cache_dir: Path | None) -> int:
         return fail(f"cannot delete {place}: {error.strerror or error}")
     terminal.write(f"{count(number, 'run')} forgotten ({place}).\n" if number else f"Nothing is kept in {place}.\n")
     return CLEAN
+
+
+cli.add_command(record)
 
 
 @cli.command()

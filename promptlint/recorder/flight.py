@@ -141,7 +141,7 @@ class Flight:
 
     def __init__(self, api: str, address: str, headers: Mapping[str, str], body: str) -> None:
         self.recorders = _recorders
-        self._sent = time.time()
+        self._sent = round(time.time(), 6)
         self._clock = time.perf_counter()
         self._api, self._address, self._body = api, address, body
         self._headers = endpoints.kept(headers)
@@ -196,8 +196,8 @@ class Flight:
                     api=self._api,
                     body=self._body,
                     headers=self._headers,
-                    began=self._began,
-                    lasted=lasted,
+                    began=None if self._began is None else round(self._began, 6),
+                    lasted=round(lasted, 6),
                     status=self._status,
                     error=error or answer.error,
                     usage=answer.usage,

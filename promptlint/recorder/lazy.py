@@ -45,15 +45,19 @@ class Finder:
         return spec
 
     def _prepare(self, name: str, loader: object) -> None:
-        execute = loader.exec_module  # type: ignore[attr-defined]
+        own = getattr(loader, "__dict__", None)
+        if own is None:  # a loader that cannot be changed
+            return
+        execute, before = loader.exec_module, own.get("exec_module")  # type: ignore[attr-defined]
 
         def executing(module: ModuleType) -> None:
-            del loader.exec_module  # type: ignore[attr-defined]  # it is as it was
+            own.pop("exec_module", None)  # the loader is as it was
+            if before is not None:
+                own["exec_module"] = before
             execute(module)
             self._imported(name, module)
 
-        if hasattr(loader, "__dict__"):
-            loader.exec_module = executing  # type: ignore[attr-defined]
+        own["exec_module"] = executing
 
 
 def watch(names: Collection[str], imported: Callable[[str, ModuleType], object]) -> None:

@@ -43,9 +43,15 @@ def _closing(method: Any) -> Any:
         finally:
             flight = _flights.pop(self, None)
             if flight is not None:
-                flight.ended(early=True)
+                flight.ended(_failure(self), early=True)
 
     return closed
+
+
+@quietly
+def _failure(response: Any) -> BaseException | None:
+    found: BaseException | None = response.content.exception()
+    return found
 
 
 @quietly

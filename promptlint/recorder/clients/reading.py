@@ -44,16 +44,23 @@ def overhear(answer: Any, flight: Flight) -> None:
         @wraps(method)
         def reading(*args: Any, **kwargs: Any) -> Iterator[bytes]:
             nonlocal nested
+            source = method(*args, **kwargs)
             if nested:
-                yield from method(*args, **kwargs)
+                yield from source
                 return
-            try:
-                for piece in method(*args, **kwargs):
-                    flight.fed(piece)
-                    yield piece
-            except Exception as error:
-                flight.ended(error)
-                raise
+            while True:
+                nested = True
+                try:
+                    piece = next(source)
+                except StopIteration:
+                    break
+                except BaseException as error:
+                    flight.ended(error)
+                    raise
+                finally:
+                    nested = False
+                flight.fed(piece)
+                yield piece
             flight.ended()
 
         return reading
@@ -64,7 +71,8 @@ def overhear(answer: Any, flight: Flight) -> None:
             try:
                 return method(*args, **kwargs)
             finally:
-                flight.ended(early=True)
+                if not nested:  # at the end of the answer, and at an error, the library closes it by itself
+                    flight.ended(early=True)
 
         return closed
 

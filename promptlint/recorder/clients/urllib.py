@@ -35,7 +35,9 @@ def hook(module: ModuleType) -> None:
 def _depart(url: Any, data: Any) -> Flight | None:
     if isinstance(url, str):
         return depart("POST" if data is not None else "GET", url, {}, data)
-    return depart(url.get_method(), url.full_url, dict(url.header_items()), url.data if data is None else data)
+    body = url.data if data is None else data
+    method = getattr(url, "method", None) or ("POST" if body is not None else "GET")
+    return depart(method, url.full_url, dict(url.header_items()), body)
 
 
 @quietly
