@@ -76,6 +76,7 @@ def cli() -> None:
 
 
 cli.add_command(probe)
+cli.add_command(record)
 
 
 class _Check(click.Command):
@@ -439,9 +440,6 @@ def clean(paths: tuple[Path, ...], cache_dir: Path | None) -> int:
         return fail(f"cannot delete {place}: {error.strerror or error}")
     terminal.write(f"{count(number, 'run')} forgotten ({place}).\n" if number else f"Nothing is kept in {place}.\n")
     return CLEAN
-
-
-cli.add_command(record)
 
 
 @cli.command()
