@@ -30,6 +30,7 @@ from promptlint.commands.shared import (
 )
 from promptlint.commands.shared import run as execute
 from promptlint.commands.shared import settings as configure
+from promptlint.commands.trace import trace
 from promptlint.output import FORMATS, MAP_FORMATS
 
 if TYPE_CHECKING:
@@ -456,6 +457,9 @@ def server(stdio: bool, tcp: str | None) -> int:
         raise click.UsageError("--stdio and --tcp exclude each other")
     start(_address(tcp) if tcp else None)
     return CLEAN
+
+
+cli.add_command(trace)
 
 
 def _address(text: str) -> tuple[str, int]:

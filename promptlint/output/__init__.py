@@ -9,9 +9,12 @@ if TYPE_CHECKING:
     from promptlint.finding import Finding
     from promptlint.registry import RuleInfo
     from promptlint.report import Report
+    from promptlint.trace.analysis import Analysis
+    from promptlint.trace.matching import Comparison
 
 FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "rdjson", "html")
 MAP_FORMATS = ("full", "json", "html")
+TRACE_FORMATS = ("full", "json", "html")
 
 
 def render(
@@ -92,3 +95,26 @@ def render_map(report: Report, format: str, *, color: bool = False, width: int =
 
             return page.render(report, report.findings)
     raise ValueError(f"unknown output format {format!r}; choose from {', '.join(MAP_FORMATS)}")
+
+
+def render_trace(
+    analysis: Analysis, comparison: Comparison | None, format: str, *, color: bool = False, width: int = 100
+) -> str:
+    """What came of a trace, as ``promptlint trace`` prints it, in one of ``TRACE_FORMATS``.
+
+    Raises ``ValueError`` for an unknown format.
+    """
+    match format:
+        case "full":
+            from promptlint.output import traces
+
+            return traces.render(analysis, comparison, color=color, width=width)
+        case "json":
+            from promptlint.output import tracejson
+
+            return tracejson.render(analysis, comparison)
+        case "html":
+            from promptlint.output import tracepage
+
+            return tracepage.render(analysis, comparison)
+    raise ValueError(f"unknown output format {format!r}; choose from {', '.join(TRACE_FORMATS)}")

@@ -22,8 +22,14 @@ _AROUND = 2  # lines of code ahead of a finding and behind it
 
 def render(report: Report, shown: Sequence[Finding]) -> str:
     """The page for a report; ``shown`` are the findings to put into it."""
-    template = (files("promptlint") / "output/page.html").read_text("utf-8")
-    return template.replace("{{data}}", embedded(_data(report, words.active(shown))))
+    return filled("page.html", _data(report, words.active(shown)))
+
+
+def filled(name: str, document: object) -> str:
+    """A template of this package with the style of all pages and the data of one."""
+    folder = files("promptlint") / "output"
+    template = (folder / name).read_text("utf-8").replace("{{style}}", (folder / "style.css").read_text("utf-8"))
+    return template.replace("{{data}}", embedded(document))
 
 
 def embedded(document: object) -> str:
