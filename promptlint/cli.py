@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ from promptlint.commands.shared import (
 from promptlint.commands.shared import run as execute
 from promptlint.commands.shared import settings as configure
 from promptlint.commands.trace import trace
-from promptlint.output import FORMATS, MAP_FORMATS
+from promptlint.output import FORMATS, MAP_FORMATS, WITH_FIXES
 
 if TYPE_CHECKING:
     from promptlint.config import Settings
@@ -141,6 +141,11 @@ class _Check(click.Command):
     is_flag=True,
     help="Change the code where that ends a finding and changes nothing of the prompt but its order; report the rest.",
 )
+@click.option(
+    "--unsafe-fixes",
+    is_flag=True,
+    help="With --fix or --diff: also fixes that change what the model reads, or what requests cost.",
+)
 @click.option("--diff", is_flag=True, help="Instead of a report, print what --fix would change, and change nothing.")
 @click.option(
     "--include-tests", is_flag=True, default=None, help="Also report on tests, and count their calls as evidence."
@@ -157,6 +162,7 @@ def check(
     changed_since: str | None,
     add_ignore: str | None,
     fix: bool,
+    unsafe_fixes: bool,
     diff: bool,
     no_cache: bool,
     **overrides: Any,
@@ -172,17 +178,21 @@ def check(
     if (fix or diff) and (stdin is not None or reason is not None):
         other = "standard input" if stdin is not None else "--add-ignore"
         raise click.UsageError(f"--{'diff' if diff else 'fix'} is about files: it cannot be used with {other}")
+    if unsafe_fixes and not (fix or diff):
+        raise click.UsageError("--unsafe-fixes goes with --fix, or with --diff to see what it would change")
     from promptlint import verdicts
 
     filters = _filters(baseline, changed_since, paths[0] if paths and stdin is None else Path("."))
     report = execute([path for path in paths if path != STDIN], settings, stdin, cached=not no_cache)
     if fix or diff:
-        report, changes = _fixed(report, paths, settings, filters, write=not diff)
+        report, changes = _fixed(report, paths, settings, filters, write=not diff, unsafe=unsafe_fixes)
         if diff:
             from promptlint import terminal
 
             terminal.write(changes, output_file)
             return FOUND if changes and not exit_zero else CLEAN
+    if stdin is None and output_format in WITH_FIXES:
+        report = _with_fixes(report, paths, settings, filters)
     report = verdicts.beside(_narrowed(report, filters, settings), settings.root)
     listed = [finding for finding in report.findings if _below(finding, settings) is None]
     if reason is not None:
@@ -486,25 +496,60 @@ def _stdin(paths: Sequence[Path], name: str | None) -> tuple[str, str] | None:
 
 
 def _fixed(
-    report: Report, paths: Sequence[Path], settings: Settings, filters: Sequence[_Filter], *, write: bool
+    report: Report,
+    paths: Sequence[Path],
+    settings: Settings,
+    filters: Sequence[_Filter],
+    *,
+    write: bool,
+    unsafe: bool,
 ) -> tuple[Report, str]:
     """The report on the code with its fixes, which are written to the files if so asked, and the fixes as a diff."""
-    from promptlint import engine
     from promptlint.fix import plan
     from promptlint.fix import write as files
-    from promptlint.output.words import active, count
+    from promptlint.output.words import count
 
-    def listed(report: Report) -> list[Finding]:
-        found = [f for f in active(report.findings) if _below(f, settings) is None]
-        return [f for f in found if all(passes(f) for _, passes in filters)]
-
-    made = plan.make(report, listed, lambda texts: engine.check(paths or [Path(".")], settings, overlay=texts))
+    made = plan.make(report, _listed(settings, filters), _again(paths, settings), unsafe=unsafe)
     if write:
         files.write(made.rewrites)
     if made.changes or not write:
         where = f" in {count(len(made.rewrites), 'file')}" if made.rewrites else ""
         click.echo(f"promptlint: {count(made.changes, 'change')} {'made' if write else 'to make'}{where}", err=True)
     return made.report, files.diff(made.rewrites)
+
+
+def _with_fixes(report: Report, paths: Sequence[Path], settings: Settings, filters: Sequence[_Filter]) -> Report:
+    """The report with the fixes of the findings that are shown; without, when the code has changed meanwhile."""
+    from promptlint.fix import FIXABLE
+
+    listed = _listed(settings, filters)
+    if not any(finding.rule in FIXABLE for finding in listed(report)):
+        return report
+    from promptlint.fix import plan
+    from promptlint.fix.write import FixError
+
+    try:
+        return plan.with_fixes(report, listed, _again(paths, settings), {})
+    except FixError:
+        return report
+
+
+def _listed(settings: Settings, filters: Sequence[_Filter]) -> Callable[[Report], list[Finding]]:
+    """Picks the findings that are shown from a report."""
+    from promptlint.output.words import active
+
+    def listed(report: Report) -> list[Finding]:
+        found = [f for f in active(report.findings) if _below(f, settings) is None]
+        return [f for f in found if all(passes(f) for _, passes in filters)]
+
+    return listed
+
+
+def _again(paths: Sequence[Path], settings: Settings) -> Callable[[Mapping[Path, str]], Report]:
+    """Analyses the same project with texts that stand in for files."""
+    from promptlint import engine
+
+    return lambda texts: engine.check(paths or [Path(".")], settings, overlay=texts)
 
 
 def _filters(baseline: Path | None, changed_since: str | None, place: Path) -> list[_Filter]:

@@ -61,6 +61,45 @@ class Site:
     model: str | None = None
 
 
+class Applicability(StrEnum):
+    """What a fix may change.
+
+    ``SAFE``: nothing that the model reads but its order. ``UNSAFE``: what the model reads or what requests cost, so it
+    is made only when asked for. ``DISPLAY``: advice without a change of the code.
+    """
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    DISPLAY = "display"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Text that takes the place of a stretch of a file, or is put in where the stretch is empty."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way out of a finding, and what comes of it besides."""
+
+    title: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What ends a finding: the title in words, and the edits, which ``DISPLAY`` has none of."""
+
+    applicability: Applicability
+    title: str
+    edits: tuple[Edit, ...] = ()
+    options: tuple[Option, ...] = ()
+    """The ways out that a person has to choose between, when there is more than one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What ``promptlint probe`` found out about a finding: "confirmed", "refuted" or "inconclusive", when, and why."""
@@ -102,10 +141,13 @@ class Finding:
     code: str = ""
     kind: str = ""
     fingerprint: str = ""
+    fix: Fix | None = None
+    """From a rule only advice (``DISPLAY``); edits are worked out by ``promptlint.fix`` for those who ask for them."""
     suppressed: str | None = None
     """The reason in the comment that suppresses this finding ("" without one); ``None`` = not suppressed."""
     measured: Measured | None = None
 
     def stamped(self, rule: str, code: str, kind: str) -> Finding:
-        """The same finding, signed by the rule that made it (``kind`` is kept when the rule chose one itself)."""
-        return replace(self, rule=rule, code=code, kind=self.kind or kind)
+        """The same finding, signed by the rule that made it ; its advice is the fix unless it has one."""
+        advice = Fix(Applicability.DISPLAY, self.advice) if self.advice else None
+        return replace(self, rule=rule, code=code, kind=self.kind or kind, fix=self.fix or advice)

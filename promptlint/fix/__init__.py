@@ -1,5 +1,26 @@
 """Changes to the code that end a finding, for ``check --fix`` and ``--diff``; LibCST is imported by nothing else.
 
-``order`` proposes edits of one file, ``plan`` keeps those after which the engine no longer finds the cause, and
-``write`` puts them on the disk.
+``order``, ``markers``, ``clocks``, ``history`` and ``objects`` know which edits of a file (``module``) would do it,
+``proposals`` asks them, ``plan`` keeps the edits after which the engine no longer finds the cause, and ``write`` puts
+them on the disk.
 """
+
+from __future__ import annotations
+
+FIXABLE = frozenset(
+    [
+        "cached-content-conflict",
+        "invalid-breakpoint",
+        "missing-breakpoint",
+        "prefix-below-minimum",
+        "prepended-history",
+        "sliding-window",
+        "too-many-breakpoints",
+        "ttl-order",
+        "unordered-text",
+        "unordered-tools",
+        "unstable-json",
+        "volatile-time",
+    ]
+)
+"""The rules whose findings may have a fix that changes code."""

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from libcst import BaseExpression, ParserSyntaxError
-
-from promptlint import source
-from promptlint.finding import Finding
-from promptlint.fix import order
-from promptlint.fix.write import FixError, Rewrite
-from promptlint.link.values import LISTED
+from promptlint.finding import Applicability, Edit, Finding, Fix
+from promptlint.fix import proposals
+from promptlint.fix.edits import Lines, meet
+from promptlint.fix.files import Files
+from promptlint.fix.proposals import Proposal
+from promptlint.fix.write import Rewrite
 from promptlint.report import Report
-from promptlint.request import Cause
-from promptlint.source import Broken, Source
 from promptlint.span import Span
 
-FIXABLE = frozenset(["unordered-text", "unstable-json", "unordered-tools"])
-"""The rules whose findings may have a fix."""
-
-_KINDS = frozenset(["unordered", "json"])
-_ROUNDS = 10
+_ROUNDS = 30
 
 Analyse = Callable[[Mapping[Path, str]], Report]
 Listed = Callable[[Report], Sequence[Finding]]
@@ -32,125 +25,144 @@ _Line = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The files to rewrite, how many expressions that changes, and the report on the code as it will be."""
+    """The files to rewrite, how many fixes that makes, and the report on the code as it will be."""
 
     rewrites: tuple[Rewrite, ...]
     changes: int
     report: Report
 
 
-def make(report: Report, listed: Listed, analyse: Analyse) -> Plan:
-    """Plans the fixes for the findings that ``listed`` picks from a report.
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Proposals that were made together: those that do what they should, those that do not, and what is left then."""
+
+    good: list[Proposal]
+    bad: list[Proposal]
+    texts: dict[str, str]
+    report: Report
+
+
+def make(report: Report, listed: Listed, analyse: Analyse, *, unsafe: bool = False) -> Plan:
+    """Plans the fixes for the findings that ``listed`` picks from a report; ``unsafe`` ones only where asked for.
 
     ``analyse`` makes the report on the project with texts that stand in for files. Nothing is written. Raises FixError
     when a file is no longer what was analysed.
     """
-    originals: dict[str, Source] = {}
-    texts: dict[str, str] = {}
-    hopeless: set[_Line] = set()
+    allowed = {Applicability.SAFE, *((Applicability.UNSAFE,) if unsafe else ())}
+    files = Files(report, {})
+    hopeless: set[object] = set()
     changes = 0
     for _ in range(_ROUNDS):
-        disorders = _disorders(report, [f for f in listed(report) if f.rule in FIXABLE], hopeless)
-        modules = _modules(report, disorders, originals, texts)
-        wanted = {d: made for d in disorders if (made := order.edits(d, modules))}
-        while wanted:
-            trial = {**texts, **_changed(wanted.values(), modules)}
-            after = analyse({originals[path].file: text for path, text in trial.items()})
-            failed = _failed(wanted, report, after)
-            if not failed:
-                break
-            hopeless |= failed
-            wanted = {d: made for d, made in wanted.items() if _line(d.origin) not in failed}
-        if not wanted:
+        found = [p for p in proposals.make(report, listed(report), files) if p.fix.applicability in allowed]
+        batch = _together(p for p in found if _key(p, files) not in hopeless)
+        if not batch:
             break
-        changes += len({node for made in wanted.values() for nodes in made.values() for node in nodes})
-        texts, report = trial, after
-    rewrites = (Rewrite(originals[path], text) for path, text in sorted(texts.items()))
+        trial = _tried(batch, files, report, analyse)
+        hopeless |= {_key(proposal, files) for proposal in trial.bad}
+        if trial.good:
+            changes += len(trial.good)
+            files.keep(trial.texts, trial.report)
+            report = trial.report
+    rewrites = (Rewrite(files.originals[path], text) for path, text in sorted(files.texts.items()))
     return Plan(tuple(r for r in rewrites if r.text != r.source.text), changes, report)
 
 
-def _causes(report: Report) -> Iterator[Cause]:
-    for request in report.requests:
-        causes = [part.causes for part in request.segments] + [part.causes for part in request.parameters.values()]
-        yield from (cause for some in causes for cause in some if cause.kind in _KINDS)
+def with_fixes(report: Report, listed: Listed, analyse: Analyse, texts: Mapping[str, str]) -> Report:
+    """The report with the fixes of the findings that ``listed`` picks, each of them tried.
+
+    ``texts`` stand in for what is on the disk, by absolute path. Raises FixError as ``make`` does.
+    """
+    files = Files(report, texts)
+    pending = proposals.make(report, listed(report), files)
+    good: set[Proposal] = set()
+    while pending:
+        trial = _tried(_together(pending), files, report, analyse)
+        good |= {*trial.good}
+        pending = [p for p in pending if p not in good and p not in trial.bad]
+    fixes = {finding: fix for finding in listed(report) if (fix := _fix_of(finding, good)) is not None}
+    return replace(report, findings=tuple(replace(f, fix=fixes.get(f, f.fix)) for f in report.findings))
 
 
-def _disorders(report: Report, findings: Iterable[Finding], hopeless: set[_Line]) -> list[order.Disorder]:
-    """What is unordered in these findings, each with all places where a request lists it."""
-    places: dict[Span, Span] = {}
-    for finding in findings:
-        for origin in (finding.origin, *(span for span, _ in finding.related)):
-            if origin is not None and origin.cell is None and _line(origin) not in hopeless:
-                places.setdefault(origin, finding.primary)
-    uses: dict[Span, set[Span]] = defaultdict(set)
-    rows: dict[Span, str] = {}
-    for cause in _causes(report):
-        if cause.origin in places:
-            uses[cause.origin].add(_first_listing(cause) or places[cause.origin])
-            rows[cause.origin] = (cause.because or "").rpartition(": ")[2]
-    return [order.Disorder(origin, frozenset(uses[origin]), rows[origin]) for origin in sorted(rows)]
+def _fix_of(finding: Finding, good: Iterable[Proposal]) -> Fix | None:
+    """The fix that ends a finding altogether, with the ways out that its rule names."""
+    mine = [proposal for proposal in good if finding in proposal.findings]
+    if not mine or (finding.rule in proposals.ORDER and len(mine) < len(proposals.origins(finding))):
+        return None
+    edits = {edit for proposal in mine for edit in proposal.fix.edits}
+    return replace(mine[0].fix, edits=tuple(sorted(edits)), options=finding.fix.options if finding.fix else ())
 
 
-def _first_listing(cause: Cause) -> Span | None:
-    return next((step.span for step in cause.flow if step.message == LISTED), None)
+def _together(found: Iterable[Proposal]) -> list[Proposal]:
+    """The proposals that can be made at the same time: a later one that meets an earlier one has to wait."""
+    chosen: list[Proposal] = []
+    taken: list[Edit] = []
+    for proposal in found:
+        if not any(meet(edit, other) for edit in proposal.fix.edits for other in taken):
+            chosen.append(proposal)
+            taken += proposal.fix.edits
+    return chosen
 
 
-def _modules(
-    report: Report, disorders: Iterable[order.Disorder], originals: dict[str, Source], texts: Mapping[str, str]
-) -> dict[str, order.Module]:
-    """The files in question, parsed; one that LibCST cannot read is left out, and so are its fixes."""
-    modules: dict[str, order.Module] = {}
-    for path in sorted({span.path for d in disorders for span in (d.origin, *d.uses)}):
-        if path not in originals:
-            read = source.read(Path(path))
-            if not isinstance(read, Source):
-                raise FixError(f"{path} cannot be fixed: {read.message}; nothing was changed")
-            if report.sources.get(path, read.text) != read.text:
-                raise FixError(f"{path} was changed while it was analysed; nothing was fixed, run it again")
-            originals[path] = read
-        if originals[path].cells:
-            continue
-        module = order.Module(path, texts.get(path, originals[path].text))
-        try:
-            module.scopes  # noqa: B018  (parses)
-        except (ParserSyntaxError, RecursionError):
-            continue
-        modules[path] = module
-    return modules
+def _key(proposal: Proposal, files: Files) -> object:
+    """What makes a proposal the same one after others have moved its lines."""
+    edits = sorted(proposal.fix.edits)
+    taken = tuple(module.between(e.span) for e in edits if (module := files.get(e.span.path)) is not None)
+    around = tuple(module.lines[e.span.line - 1] for e in edits if (module := files.get(e.span.path)) is not None)
+    return proposal.findings[0].rule, edits[0].span.path, taken, around, tuple(edit.text for edit in edits)
 
 
-def _changed(wanted: Iterable[dict[str, list[BaseExpression]]], modules: Mapping[str, order.Module]) -> dict[str, str]:
-    """The new texts; a file that would no longer be valid Python stays as it is, so that its fixes fail."""
-    chosen: dict[str, list[BaseExpression]] = defaultdict(list)
-    for made in wanted:
-        for path, nodes in made.items():
-            chosen[path] += nodes
-    texts = {path: order.applied(modules[path], nodes) for path, nodes in chosen.items()}
-    return {path: text if _valid(text) else modules[path].text for path, text in texts.items()}
+def _tried(batch: list[Proposal], files: Files, report: Report, analyse: Analyse) -> _Trial:
+    edits = [edit for proposal in batch for edit in proposal.fix.edits]
+    texts = files.changed(edits)
+    after = analyse(files.overlay(texts))
+    failed = _failed(batch, report, after, edits)
+    if not failed:
+        return _Trial(batch, [], texts, after)
+    if len(failed) < len(batch):
+        rest = _tried([p for p in batch if p not in failed], files, report, analyse)
+        return replace(rest, bad=[*rest.bad, *failed])
+    if len(batch) > 1:  # one of them may have spoiled it for all
+        return _tried(batch[: len(batch) // 2], files, report, analyse)
+    return _Trial([], batch, {}, report)
 
 
-def _valid(text: str) -> bool:
-    return not isinstance(Source("", Path(), text.encode()).tree, Broken)
-
-
-def _line(span: Span) -> _Line:
-    return span.path, span.line
-
-
-def _failed(wanted: Iterable[order.Disorder], before: Report, after: Report) -> set[_Line]:
-    """The lines on which there are more causes than the fixes should have left. No fix moves one to another line.
+def _failed(batch: list[Proposal], before: Report, after: Report, edits: Sequence[Edit]) -> list[Proposal]:
+    """The proposals that do not end what they are for; all of them when something else has become worse.
 
     What is no longer seen at all proves nothing: then all have failed.
     """
+    moved = {path: Lines([e for e in edits if e.span.path == path]) for path in {e.span.path for e in edits}}
 
-    def counted(report: Report) -> Counter[_Line]:
-        return Counter(map(_line, {cause.origin for cause in _causes(report)}))
+    def line(span: Span) -> _Line:
+        return span.path, moved[span.path][span.line] if span.path in moved else span.line
 
-    def sent(report: Report) -> Counter[_Line]:
-        return Counter(_line(request.site.span) for request in report.requests)
+    def here(span: Span) -> _Line:
+        return span.path, span.line
 
-    ended = Counter(_line(disorder.origin) for disorder in wanted)
-    was, now = counted(before), counted(after)
-    if sent(before) != sent(after):
-        return set(ended)
-    return {line for line, number in ended.items() if now[line] > was[line] - number}
+    if Counter(line(r.site.span) for r in before.requests) != Counter(here(r.site.span) for r in after.requests):
+        return batch
+    if Counter(_cache_faults(after)) - Counter(_cache_faults(before)):
+        return batch
+    was = Counter(line(origin) for origin in {cause.origin for cause, _ in proposals.causes(before)})
+    now = Counter(here(origin) for origin in {cause.origin for cause, _ in proposals.causes(after)})
+    ended = Counter(line(proposal.origin) for proposal in batch if proposal.origin is not None)
+    failed = []
+    for proposal in batch:
+        if proposal.origin is not None:
+            place = line(proposal.origin)
+            stays = now[place] > was[place] - ended[place]
+        else:
+            finding = proposal.findings[0]
+            first, behind = line(finding.primary), line(replace(finding.primary, line=finding.primary.end_line + 1))
+            stays = any(
+                f.rule == finding.rule and f.severity >= finding.severity and first <= here(f.primary) < behind
+                for f in after.findings
+            )
+        if stays:
+            failed.append(proposal)
+    return failed
+
+
+def _cache_faults(report: Report) -> Iterator[str]:
+    """The rules about breakpoints and cache fields, once for each finding."""
+    return (finding.rule for finding in report.findings if finding.code.startswith("PL4"))

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from promptlint.trace.matching import Comparison
 
 FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit", "rdjson", "html")
+WITH_FIXES = ("json", "jsonl", "sarif", "rdjson")
+"""The formats that say how each finding can be fixed."""
 MAP_FORMATS = ("full", "json", "html")
 TRACE_FORMATS = ("full", "json", "html")
 

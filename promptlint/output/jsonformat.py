@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from math import isinf
 
-from promptlint.finding import Finding, Measured, Site
+from promptlint.finding import Finding, Fix, Measured, Site
 from promptlint.output.words import concerns_request, place
 from promptlint.report import Problem, Report
 from promptlint.span import Span
@@ -55,7 +55,7 @@ def _finding(finding: Finding) -> dict[str, object]:
         "origin": point(finding.origin) if finding.origin else None,
         "flow": [{**point(step.span), "message": step.message, "because": step.because} for step in finding.flow],
         "also": [_request(site) for site in finding.also],
-        "fix": None,
+        "fix": _fix(finding.fix) if finding.fix else None,
         "fingerprint": finding.fingerprint,
         "suppressed": finding.suppressed is not None,
         "measured": _measured(finding.measured),
@@ -66,6 +66,25 @@ def _measured(measured: Measured | None) -> dict[str, str] | None:
     if measured is None:
         return None
     return {"verdict": measured.ruling, "on": measured.on.isoformat(), "reason": measured.reason}
+
+
+def _fix(fix: Fix) -> dict[str, object]:
+    return {
+        "applicability": fix.applicability.value,
+        "title": fix.title,
+        "options": [{"title": option.title, "effect": option.effect} for option in fix.options],
+        "edits": [
+            {
+                "path": place(edit.span.path),
+                "line": edit.span.line,
+                "column": edit.span.column,
+                "end_line": edit.span.end_line,
+                "end_column": edit.span.end_column,
+                "text": edit.text,
+            }
+            for edit in fix.edits
+        ],
+    }
 
 
 def _problem(problem: Problem) -> dict[str, object]:

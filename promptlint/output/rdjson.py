@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from promptlint.finding import Finding, Severity
+from promptlint.fix.edits import applied
 from promptlint.output.frame import lines_of
 from promptlint.output.jsonformat import dumps
 from promptlint.output.words import active, first_line, paragraphs, place
@@ -33,13 +34,30 @@ def _location(span: Span, sources: Mapping[str, str]) -> Json:
     return {"path": place(span.path), "range": where}
 
 
+def _suggestions(finding: Finding, sources: Mapping[str, str]) -> list[Json]:
+    """The fix as one replacement of whole lines, where it concerns the file of the finding alone."""
+    edits = finding.fix.edits if finding.fix is not None else ()
+    path = finding.primary.path
+    if not edits or path not in sources or any(edit.span.path != path for edit in edits):
+        return []
+    lines = lines_of(sources[path])
+    first, last = min(e.span.line for e in edits), min(max(e.span.end_line for e in edits), len(lines))
+    before, behind = lines[: first - 1], lines[last:]
+    changed = lines_of(applied("\n".join(lines), edits))
+    text = "\n".join(changed[len(before) : len(changed) - len(behind)])
+    where = {"start": _position(first, 1, lines), "end": _position(last, len(lines[last - 1]) + 1, lines)}
+    return [{"range": where, "text": text}]
+
+
 def _finding(finding: Finding, sources: Mapping[str, str]) -> Json:
+    suggestions = _suggestions(finding, sources)
     return {
         "message": "\n".join(paragraphs(finding)),
         "location": _location(finding.primary, sources),
         "severity": _LEVEL[finding.severity],
         "source": {"name": "promptlint"},
         "code": {"value": finding.rule},
+        **({"suggestions": suggestions} if suggestions else {}),
         "related_locations": [
             {"message": step.message, "location": _location(step.span, sources)} for step in finding.flow
         ],

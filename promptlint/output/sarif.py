@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import promptlint
 from promptlint.baseline import FINGERPRINT
-from promptlint.finding import Finding, Severity
+from promptlint.finding import Finding, Fix, Severity
 from promptlint.output.jsonformat import dumps, interval
 from promptlint.output.words import concerns_request, first_line, lost, place, recipient, sentence, spot
 from promptlint.report import Report
@@ -113,10 +113,25 @@ def _result(finding: Finding, index: int) -> Json:
         result["partialFingerprints"] = {FINGERPRINT: finding.fingerprint}
     if finding.flow:
         result["codeFlows"] = [_flow(finding.flow)]
+    if finding.fix is not None and finding.fix.edits:
+        result["fixes"] = [_fix(finding.fix)]
     if finding.suppressed is not None:
         reason = {"justification": finding.suppressed} if finding.suppressed else {}
         result["suppressions"] = [{"kind": "inSource", **reason}]
     return result
+
+
+def _fix(fix: Fix) -> Json:
+    by_path: dict[str, list[Json]] = {}
+    for edit in fix.edits:
+        region = _region(edit.span)
+        by_path.setdefault(edit.span.path, []).append({"deletedRegion": region, "insertedContent": {"text": edit.text}})
+    return {
+        "description": {"text": f"{_literal(sentence(fix.title.capitalize()))} ({fix.applicability})"},
+        "artifactChanges": [
+            {"artifactLocation": _artifact(path), "replacements": changes} for path, changes in by_path.items()
+        ],
+    }
 
 
 def _section(doc: str, heading: str) -> str:

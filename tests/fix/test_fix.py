@@ -16,7 +16,7 @@ import pytest
 
 from promptlint import cli
 from promptlint.commands import shared
-from promptlint.fix import order
+from promptlint.fix import edits
 from tests.fix.programs import FIXABLE, NAMES, UNCERTAIN, program
 from tests.soundness import truth
 
@@ -43,7 +43,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 def saved(folder: Path, text: str, name: str = "main.py") -> Path:
     file = folder / name
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode())
     return file
 
@@ -217,7 +217,7 @@ def test_change_that_does_not_end_the_cause_is_not_made(
 ) -> None:
     text = program("{', '.join(NAMES)}", NAMES)
     file = saved(tmp_path, text)
-    monkeypatch.setattr(order, "applied", lambda module, _: changed.replace("{}", module.text))
+    monkeypatch.setattr("promptlint.fix.files.applied", lambda text, _: changed.replace("{}", text))
     assert check("--fix", "main.py").status == shared.FOUND
     assert file.read_text() == text
 
@@ -227,7 +227,11 @@ def test_one_that_fails_does_not_keep_another_from_its_fix(
 ) -> None:
     text = program("{'/'.join(NAMES)} {'+'.join(OTHERS)}", NAMES + 'OTHERS = {"cat", "dog", "bird"}')
     file = saved(tmp_path, text)
-    real = order.applied
-    monkeypatch.setattr(order, "applied", lambda *args: real(*args).replace("sorted(NAMES)", "tuple(NAMES)"))
+    real = edits.applied
+
+    def wrong(text: str, chosen: Any) -> str:
+        return real(text, chosen).replace("sorted(NAMES)", "tuple(NAMES)")
+
+    monkeypatch.setattr("promptlint.fix.files.applied", wrong)
     assert check("--fix", "main.py").status == shared.FOUND
     assert file.read_text() == text.replace("join(OTHERS)", "join(sorted(OTHERS))")

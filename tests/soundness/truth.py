@@ -17,6 +17,9 @@ STARTS = (1_782_900_300.0, 1_783_180_177.0)  # 2026-07-01 10:05:00 and 2026-07-0
 SEEDS = (11, 7_919)
 REGIONS = ("tools", "system", "messages")
 
+Body = dict[str, Any]
+"""One request as it was recorded: ``api``, ``conversation`` and ``body``."""
+
 _TAG = re.compile(r"<s(\d)>.*?</s\1>", re.DOTALL)
 
 
@@ -77,10 +80,17 @@ class Run:
 
 
 def execute(folders: Sequence[Path], work: Path) -> list[tuple[Run, Run]]:
-    """Runs the programs in two fresh processes; a program that fails is a fault of the generator and raises."""
+    """What the programs send in two fresh processes."""
+    return [
+        (Run(tuple(map(_sent, first))), Run(tuple(map(_sent, second)))) for first, second in recorded(folders, work)
+    ]
+
+
+def recorded(folders: Sequence[Path], work: Path) -> list[tuple[list[Body], list[Body]]]:
+    """The requests of each program as they are sent in two fresh processes; one that fails raises."""
     programs = work / "programs.json"
     programs.write_text(json.dumps([str(f) for f in folders]), "utf-8")
-    both: list[list[Run]] = []
+    both: list[list[list[Body]]] = []
     for number, (start, seed) in enumerate(zip(STARTS, SEEDS, strict=True)):
         home, out = work / f"home{number}", work / f"out{number}.json"
         home.mkdir(exist_ok=True)
@@ -91,7 +101,7 @@ def execute(folders: Sequence[Path], work: Path) -> list[tuple[Run, Run]]:
         for folder, result in zip(folders, results, strict=True):
             if result["problem"]:
                 raise AssertionError(f"{folder} does not run:\n{result['problem']}")
-        both.append([Run(tuple(_sent(r) for r in result["requests"])) for result in results])
+        both.append([result["requests"] for result in results])
     return list(zip(*both, strict=True))
 
 
@@ -117,7 +127,7 @@ def frames(request: Sent) -> Sent:
     return Sent(request.conversation, blocks, request.markers)
 
 
-def _sent(recorded: dict[str, Any]) -> Sent:
+def _sent(recorded: Body) -> Sent:
     body = recorded["body"]
     blocks = tuple(_blocks(recorded["api"], body))
     return Sent(recorded["conversation"], blocks, json.dumps(body, default=str).count('"cache_control"'))

@@ -1,0 +1,134 @@
+"""Changes to kept turns: messages appended instead of put in front, and old turns dropped in bulk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from promptlint.finding import Edit
+from promptlint.fix.module import Module
+from promptlint.link.guards import LARGE_MESSAGES
+from promptlint.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """A cut that comes rarely: when the history is longer than ``above`` messages, of which it leaves ``keeps``."""
+
+    edits: tuple[Edit, ...]
+    keeps: int
+    above: int
+
+
+def appended(module: Module, mutator: Span) -> tuple[Edit, ...]:
+    """``history.insert(position, message)`` as ``history.append(message)``."""
+    call = module.at(mutator)
+    match call:
+        case cst.Call(
+            func=cst.Attribute(attr=cst.Name(value="insert") as method),
+            args=[cst.Arg(keyword=None, star=""), cst.Arg(keyword=None, star="")],
+        ):
+            return (module.replaced(method, "append"), *module.without(call.args, call.args[0]))
+    return ()
+
+
+def in_bulk(module: Module, mutator: Span) -> Bulk | None:
+    """A history that loses its oldest turn with each new one, cut in bulk instead."""
+    node = module.at(mutator)
+    match node:
+        case cst.Subscript(value=cst.Name() | cst.Attribute()):
+            return _sliced(module, node)
+        case cst.Call(
+            func=cst.Attribute(value=history, attr=cst.Name(value="pop")), args=[cst.Arg(value=cst.Integer(value="0"))]
+        ):
+            return _popped(module, node, module.source(history))
+    return None
+
+
+def in_steps(module: Module, mutator: Span) -> tuple[tuple[Edit, ...], int] | None:
+    """``history[-N:]`` in a request, whose start moves on by N messages at a time, and N."""
+    node = module.at(mutator)
+    if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Name | cst.Attribute):
+        return None
+    kept = _kept(module, node)
+    if kept is None or isinstance(module.parents[node], cst.Assign | cst.AnnAssign):
+        return None
+    history, size = module.source(node.value), kept[0]
+    text = f"{history}[max(0, len({history}) - {size}) // {size} * {size} :]"
+    return (module.replaced(node, text),), kept[1]
+
+
+def _kept(module: Module, cut: cst.Subscript) -> tuple[str, int] | None:
+    """How the size of ``history[-N:]`` is written, and what it is."""
+    match cut.slice:
+        case [
+            cst.SubscriptElement(
+                slice=cst.Slice(lower=cst.UnaryOperation(operator=cst.Minus(), expression=size), upper=None, step=None)
+            )
+        ]:
+            number = _number(module, size)
+            return (module.source(size), number) if number else None
+    return None
+
+
+def _number(module: Module, node: cst.BaseExpression) -> int | None:
+    value = module.value(node) if isinstance(node, cst.Name) else node
+    return value.evaluated_value if isinstance(value, cst.Integer) else None
+
+
+def _above(keeps: int) -> int:
+    return max(2 * keeps, 3 * LARGE_MESSAGES // 2)
+
+
+def _sliced(module: Module, cut: cst.Subscript) -> Bulk | None:
+    """``history = history[-N:]``, with or without a test of the length around it."""
+    kept, assign, line = _kept(module, cut), module.parents[cut], module.statement(cut)
+    history = module.source(cut.value)
+    if kept is None or not isinstance(assign, cst.Assign) or not isinstance(line, cst.SimpleStatementLine):
+        return None
+    if len(assign.targets) != 1 or module.source(assign.targets[0].target) != history:
+        return None
+    above = _above(kept[1])
+    test = _test(module, line, history)
+    if test is not None:
+        return Bulk((module.replaced(test, str(above)),), kept[1], above)
+    span = module.span(line)
+    text = module.between(span).replace("\n", "\n    ")
+    made = f"if len({history}) > {above}:\n{module.indent(span.line)}    {text}"
+    return Bulk((Edit(span, made),), kept[1], above)
+
+
+def _test(module: Module, line: cst.CSTNode, history: str) -> cst.BaseExpression | None:
+    """The number in ``if len(history) > N:`` right around a statement that is all it decides about."""
+    block = module.parents[line]
+    around = module.parents.get(block)
+    if not isinstance(block, cst.IndentedBlock) or not isinstance(around, cst.If | cst.While) or around.orelse:
+        return None
+    match around.test:
+        case cst.Comparison(
+            left=cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=counted)]),
+            comparisons=[cst.ComparisonTarget(operator=cst.GreaterThan() | cst.GreaterThanEqual(), comparator=most)],
+        ) if module.source(counted) == history:
+            return most
+    return None
+
+
+def _popped(module: Module, call: cst.Call, history: str) -> Bulk | None:
+    """``while len(history) > N: history.pop(0)``"""
+    line = module.statement(call)
+    most = _test(module, line, history) if isinstance(line, cst.SimpleStatementLine) else None
+    keeps = _number(module, most) if most is not None else None
+    if line is None or most is None or not keeps or not isinstance(module.parents[call], cst.Expr):
+        return None
+    loop = module.parents[module.parents[line]]
+    if not isinstance(loop, cst.If | cst.While) or len(loop.body.body) != 1:
+        return None
+    if isinstance(loop, cst.If) and isinstance(module.parents[loop], cst.If):  # elif
+        return None
+    above, size = _above(keeps), module.source(most)
+    start, end = module.span(loop), module.span(most)
+    head = Edit(
+        Span(module.path, start.line, start.column, end.end_line, end.end_column), f"if len({history}) > {above}"
+    )
+    return Bulk((head, module.replaced(call, f"del {history}[:-{size}]")), keeps, above)

@@ -1,0 +1,329 @@
+"""Programs whose fix is not a matter of order, with what must stand in them afterwards."""
+
+from __future__ import annotations
+
+ANTHROPIC = """\
+from anthropic import Anthropic
+
+client = Anthropic()
+RULES = "Answer briefly. " * 600
+MANUAL = "Turn the screw to the left. " * 600
+"""
+OPENAI = """\
+from datetime import datetime
+import time
+from openai import OpenAI
+
+client = OpenAI()
+RULES = "Answer briefly. " * 600
+"""
+SEND = 'client.messages.create(model="claude-sonnet-4-5", max_tokens=9, '
+ASK = 'client.chat.completions.create(model="gpt-4.1", messages='
+
+MARKERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "blocks are appended in a loop": (
+        f"""{ANTHROPIC}
+system = []
+for part in [RULES, MANUAL, "Three. " * 900, "Four. " * 900, "Five. " * 900]:
+    system.append({{"type": "text", "text": part, "cache_control": {{"type": "ephemeral"}}}})  # each
+while True:
+    {SEND}system=system, messages=[{{"role": "user", "content": input()}}])
+""",
+        (
+            '    system.append({"type": "text", "text": part})  # each\nif system:\n'
+            '    system[-1]["cache_control"] = {"type": "ephemeral"}\nwhile True:\n',
+        ),
+    ),
+    "a comprehension makes blocks": (
+        f"""{ANTHROPIC}
+PARTS = [RULES, MANUAL, "Three. " * 900, "Four. " * 900, "Five. " * 900]
+
+
+def ask(question):
+    system = [
+        {{
+            "type": "text",
+            "text": part,
+            "cache_control": {{"type": "ephemeral"}},
+        }}
+        for part in PARTS
+    ]
+    return {SEND}system=system, messages=[{{"role": "user", "content": question}}])
+
+
+while True:
+    ask(input())
+""",
+        ('            "text": part,\n        }\n', '    if system:\n        system[-1]["cache_control"] = {"type"'),
+    ),
+    "blocks are marked in a loop": (
+        f"""{ANTHROPIC}
+system = [{{"type": "text", "text": part}} for part in [RULES, MANUAL, "3. " * 900, "4. " * 900, "5. " * 900]]
+for block in system:
+    block["cache_control"] = {{"type": "ephemeral"}}
+while True:
+    {SEND}system=system, messages=[{{"role": "user", "content": input()}}])
+""",
+        ('if system:\n    system[-1]["cache_control"] = {"type": "ephemeral"}\nwhile True:\n',),
+    ),
+    "lifetimes": (
+        f"""{ANTHROPIC}
+while True:
+    {SEND}system=[
+        {{"type": "text", "text": RULES, "cache_control": {{"type": "ephemeral"}}}},  # short
+        {{"type": "text", "text": MANUAL, "cache_control": {{"type": "ephemeral", "ttl": "1h"}}}},
+    ], messages=[{{"role": "user", "content": input()}}])
+""",
+        ('"cache_control": {"type": "ephemeral", "ttl": "1h"}},  # short\n',),
+    ),
+    "three lifetimes": (
+        f"""{ANTHROPIC}
+while True:
+    {SEND}system=[
+        {{"type": "text", "text": RULES, "cache_control": {{"type": "ephemeral", "ttl": "5m"}}}},
+        {{"type": "text", "text": "Be kind. " * 600, "cache_control": {{"type": "ephemeral"}}}},
+        {{"type": "text", "text": MANUAL, "cache_control": {{"type": "ephemeral", "ttl": "1h"}}}},
+    ], messages=[{{"role": "user", "content": input()}}])
+""",
+        (
+            'RULES, "cache_control": {"type": "ephemeral", "ttl": "1h"}',
+            '600, "cache_control": {"type": "ephemeral", "ttl"',
+        ),
+    ),
+    "empty text": (
+        f"""{ANTHROPIC}
+while True:
+    {SEND}system=[
+        {{"type": "text", "text": RULES, "cache_control": {{"type": "ephemeral"}}}},
+        {{"type": "text", "text": "", "cache_control": {{"type": "ephemeral"}}}},
+    ], messages=[{{"role": "user", "content": input()}}])
+""",
+        ('{"type": "text", "text": ""},',),
+    ),
+    "message object": (
+        f"""{ANTHROPIC}
+first = {{"role": "user", "content": "Read this: " + RULES, "cache_control": {{"type": "ephemeral"}}}}
+while True:
+    {SEND}messages=[first, {{"role": "user", "content": input()}}])
+""",
+        (
+            'first = {"role": "user", "content": [{"type": "text", "text": "Read this: " + RULES, '
+            '"cache_control": {"type": "ephemeral"}}]}\n',
+        ),
+    ),
+}
+"""Safe: the API refuses the request until they are fixed."""
+
+SHARED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "format": (
+        f"""{OPENAI}
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    now = datetime.now().strftime("%d %B %Y, %H:%M:%S")
+    system = {{"role": "system", "content": f"Today is {{now}}. {{RULES}}"}}
+    reply = {ASK}[system, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+""",
+        ('strftime("%d %B %Y")',),
+    ),
+    "format in an f-string": (
+        f"""{OPENAI}
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    system = {{"role": "system", "content": f"Today is {{datetime.now():%Y-%m-%d %H:%M}}. {{RULES}}"}}
+    reply = {ASK}[system, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+""",
+        ("{datetime.now():%Y-%m-%d}",),
+    ),
+    "ISO text": (
+        f"""{OPENAI}
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    system = {{"role": "system", "content": "Today is " + datetime.now().isoformat(timespec="seconds") + RULES}}
+    reply = {ASK}[system, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+""",
+        ("datetime.now().date().isoformat() + RULES",),
+    ),
+    "text of a clock": (
+        f"""{OPENAI}
+def head():
+    now = datetime.now()
+    return f"Today is {{now}}. {{RULES}}"
+
+
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    reply = {ASK}[{{"role": "system", "content": head()}}, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+""",
+        ("{now:%Y-%m-%d}",),
+    ),
+    "time.strftime": (
+        f"""{OPENAI}
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    system = {{"role": "system", "content": f"Today is {{time.strftime('%A %d %B %Y %H:%M')}}. {{RULES}}"}}
+    reply = {ASK}[system, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+""",
+        ("time.strftime('%A %d %B %Y')",),
+    ),
+    "inserted": (
+        f"""{OPENAI}
+history = [{{"role": "system", "content": RULES}}]
+while True:
+    history.append({{"role": "user", "content": input()}})
+    history.insert(1, {{"role": "user", "content": f"Today is {{datetime.now()}}."}})
+    reply = {ASK}history)
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+""",
+        ('history.append({"role": "user", "content": f"Today is',),
+    ),
+    "window": (
+        f"""{OPENAI}
+KEPT = 4
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    history = history[-KEPT:]  # the newest
+    reply = {ASK}[{{"role": "system", "content": RULES}}, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+""",
+        ("    if len(history) > 60:\n        history = history[-KEPT:]  # the newest\n",),
+    ),
+    "tested window": (
+        f"""{OPENAI}
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    if len(history) > 4:
+        history = history[-4:]
+    reply = {ASK}[{{"role": "system", "content": RULES}}, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+""",
+        ("    if len(history) > 60:\n        history = history[-4:]\n",),
+    ),
+    "evicted": (
+        f"""{OPENAI}
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    while len(history) > 4:
+        history.pop(0)
+    reply = {ASK}[{{"role": "system", "content": RULES}}, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+""",
+        ("    if len(history) > 60:\n        del history[:-4]\n",),
+    ),
+}
+"""Unsafe: afterwards each request begins with all that the one before it sent."""
+
+RARER = f"""{OPENAI}
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    reply = {ASK}[{{"role": "system", "content": RULES}}, *history[-4:]])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+"""
+"""Unsafe: afterwards every other request begins with what the one before it sent, where none did before."""
+
+UNMARKED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "conversation": (
+        f"""{ANTHROPIC}
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    reply = {SEND}system=RULES, messages=history)
+    history.append({{"role": "assistant", "content": reply.content[0].text}})
+""",
+        ('messages=history, cache_control={"type": "ephemeral"})',),
+    ),
+    "call over several lines": (
+        f"""{ANTHROPIC}
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    reply = client.messages.create(
+        model="claude-sonnet-4-5",
+        max_tokens=9,
+        system=RULES,
+        messages=history,  # all
+    )
+    history.append({{"role": "assistant", "content": reply.content[0].text}})
+""",
+        ('        messages=history,  # all\n        cache_control={"type": "ephemeral"},\n    )\n',),
+    ),
+    "system text": (
+        f"""{ANTHROPIC}
+while True:
+    reply = {SEND}system=RULES, messages=[{{"role": "user", "content": input()}}])
+""",
+        ('system=[{"type": "text", "text": RULES, "cache_control": {"type": "ephemeral"}}], ',),
+    ),
+    "last of several blocks": (
+        f"""{ANTHROPIC}
+while True:
+    reply = {SEND}system=[
+        {{"type": "text", "text": RULES}},
+        {{"type": "text", "text": MANUAL}},  # long
+    ], messages=[{{"role": "user", "content": input()}}])
+""",
+        ('"text": RULES},\n', '"text": MANUAL, "cache_control": {"type": "ephemeral"}},  # long\n'),
+    ),
+}
+"""Unsafe: requests that are alike and ask for no cache."""
+
+OBJECTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "moved into the object": (
+        """\
+from google import genai
+from google.genai import types
+
+client = genai.Client()
+RULES = "Answer briefly."
+cache = client.caches.create(
+    model="gemini-2.5-flash", config=types.CreateCachedContentConfig(contents=["long manual " * 3000])
+)
+while True:
+    client.models.generate_content(
+        model="gemini-2.5-flash",
+        contents=input(),
+        config=types.GenerateContentConfig(
+            cached_content=cache.name,
+            system_instruction=RULES,
+            temperature=0.5,
+        ),
+    )
+""",
+        (
+            'contents=["long manual " * 3000], system_instruction=RULES)',
+            "            cached_content=cache.name,\n            temperature=0.5,\n",
+        ),
+    ),
+    "in the object already": (
+        """\
+from google import genai
+
+client = genai.Client()
+RULES = "Answer briefly."
+cache = client.caches.create(
+    model="gemini-2.5-flash", config={"contents": ["long manual " * 3000], "system_instruction": RULES}
+)
+while True:
+    client.models.generate_content(
+        model="gemini-2.5-flash",
+        contents=input(),
+        config={"system_instruction": RULES, "cached_content": cache.name},
+    )
+""",
+        ('        config={"cached_content": cache.name},\n',),
+    ),
+}
+"""Safe: the API refuses what belongs into the cache object."""
