@@ -11,13 +11,16 @@ from dataclasses import replace
 from math import inf
 from typing import Literal
 
-from promptlint.finding import Confidence, Finding, Region, Scope, Severity
+from promptlint.finding import Applicability, Confidence, Finding, Fix, Option, Region, Scope, Severity
 from promptlint.provider import Facts
 from promptlint.request import Axis, Break, Breakpoint, Cause, Kind, Moment, Mutator, Request, Segment
 from promptlint.span import Span
 from promptlint.tokens import UNKNOWN, ZERO, Interval
 
 HOUR, DAY = 3_600.0, 86_400.0
+Options = tuple[tuple[str, str], ...]
+"""Ways out of a finding: the title of each, and what comes of it."""
+
 MANY_BREAKS = 4
 """Breaks of one request and scope that are reported at their full level."""
 WORTH_A_LINE = 256
@@ -348,10 +351,19 @@ def history_behind(request: Request, broken: Break) -> bool:
 # --- findings and their words ----------------------------------------------------------------------------------------
 
 
-def report(request: Request, broken: Break, advice: str, subject: str = "", loss: str = "", kind: str = "") -> Finding:
+def report(
+    request: Request,
+    broken: Break,
+    advice: str,
+    subject: str = "",
+    loss: str = "",
+    kind: str = "",
+    options: Options = (),
+) -> Finding:
     """The finding for a break: what varies, where, how often, and what that costs.
 
-    ``subject`` and ``loss`` replace the words for the cause in its place and for what becomes of the tokens.
+    ``subject`` and ``loss`` replace the words for the cause in its place and for what becomes of the tokens. Where the
+    user has to choose between several ways out, ``options`` are these, each with what comes of it.
     """
     cause, segment = broken.cause, request.segments[broken.segment]
     changes, subject = how_often(broken), subject or f"{cause.what} {_PLACES[segment.region]}"
@@ -377,11 +389,23 @@ def report(request: Request, broken: Break, advice: str, subject: str = "", loss
         tokens_lost=broken.lost,
         doubts=doubts(request, cause.features),
         kind=kind,
+        fix=choice(advice, options),
     )
 
 
+def choice(advice: str, options: Options) -> Fix:
+    """Advice as a fix that changes no code."""
+    return Fix(Applicability.DISPLAY, advice, options=tuple(Option(title, effect) for title, effect in options))
+
+
 def report_mutator(
-    request: Request, mutator: Mutator, message: str, advice: str, severity: Severity, confidence: Confidence
+    request: Request,
+    mutator: Mutator,
+    message: str,
+    advice: str,
+    severity: Severity,
+    confidence: Confidence,
+    options: Options = (),
 ) -> Finding:
     """The finding for a change to what was already sent; ``severity`` and ``confidence`` hold without a guard."""
     severity, confidence = under_guard(mutator.guard, severity, confidence)
@@ -401,6 +425,7 @@ def report_mutator(
         related=evidence(request),
         tokens_lost=UNKNOWN,
         doubts=doubts(request, mutator.features),
+        fix=choice(advice, options),
     )
 
 

@@ -44,7 +44,8 @@ reply = client.models.generate_content(
 ```
 
 ## Fix safety
-No automatic fix: what is taken out of the request has to go into the cache object, which is made elsewhere.
+`--fix` takes the parameter out where the cache object is made in the same file, and puts it in there if it is missing.
+Where that is made elsewhere, the parameter is taken out with `--unsafe-fixes` only: it has to go into the object.
 
 ## Limits
 Silent where the cache and the other parameter are both set under a condition: most likely one stands in for the other.

@@ -30,7 +30,7 @@ while True:
 ```
 
 ## Fix safety
-No automatic fix: the block that should carry the breakpoint is the author's choice.
+`--fix` takes the breakpoint off empty text and thinking blocks, and puts that of a message onto a block with its text.
 
 ## Limits
 Text that is only empty at run time is not seen.

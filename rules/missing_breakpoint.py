@@ -41,7 +41,7 @@ while True:
 ```
 
 ## Fix safety
-No automatic fix: writing an entry costs more than plain input, which only pays if the next request comes in time.
+`--fix --unsafe-fixes` adds it for the `anthropic` client: writing costs more than plain input until something reads.
 
 ## Limits
 Silent where `**kwargs` or middleware may add one. A remark where nothing but what stands in the code is asked.

@@ -36,7 +36,7 @@ for question in ("How long?", "How often?", "Which tool?"):
 ```
 
 ## Fix safety
-Removing the breakpoint changes no text and no price.
+Leaving the breakpoint out changes no text and no price, but the prefix may grow one day: `--fix --unsafe-fixes`.
 
 ## Limits
 Only text that is known to the letter is counted; a prefix with a part of unknown length is not reported.

@@ -41,7 +41,8 @@ while True:
 ```
 
 ## Fix safety
-No automatic fix: the place of a message can matter to the model.
+The place of a message can matter to the model. `--fix --unsafe-fixes` writes `append` for `insert`, so that it stands
+behind the newest turn, and stays there.
 
 ## Limits
 A message that stays the same in every request (a fixed example, the system text) is not reported.

@@ -37,7 +37,9 @@ while True:
 ```
 
 ## Fix safety
-No automatic fix: what the model may forget is the author's choice.
+What the model may forget is the author's choice, so nothing is done unasked. `--fix --unsafe-fixes` lets the history
+grow and cuts it in bulk where it is cut by `history = history[-N:]` or `history.pop(0)`; where only the request is cut
+(`history[-N:]`), its start moves on by N messages at a time.
 
 ## Limits
 Reported as information only: a window of more than 40 messages, or one that a program with a known number of questions
@@ -48,6 +50,11 @@ from collections.abc import Iterator
 from math import inf
 
 from promptlint.api import Confidence, Conversation, Finding, Request, Severity, keeps_history, report_mutator, rule
+
+OPTIONS = (
+    ("cut rarely and in bulk (from 100 messages to 20, say)", "more is sent in between, mostly at the price of a read"),
+    ("keep all turns, and summarise them once near the limit of the model", "one rewrite pays for many turns"),
+)
 
 
 @rule("PL301", kind="history-truncated", since="0.1.0")
@@ -73,6 +80,7 @@ def check(conversation: Conversation) -> Iterator[Finding]:
                 "prefix",
                 Severity.INFO if large or asked or request.reuse.repeats is None else Severity.WARNING,
                 Confidence.HIGH if keeps_history(request) else Confidence.MEDIUM,
+                OPTIONS,
             )
 
 

@@ -36,7 +36,8 @@ while True:
 ```
 
 ## Fix safety
-Keeping only the breakpoint of the last element is safe: it covers the same text.
+`--fix` sets the breakpoint of a loop once, on the last element: that covers the same text. Which of several single
+breakpoints to leave out is the author's choice.
 
 ## Limits
 Breakpoints that are set under a condition are counted only where they are certain.

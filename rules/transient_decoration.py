@@ -49,6 +49,11 @@ from collections.abc import Iterator
 
 from promptlint.api import Confidence, Conversation, Finding, Severity, keeps_history, report_mutator, rule
 
+OPTIONS = (
+    ("store the message as it was sent", "the text stays in front of the model in all later turns"),
+    ("send the text as a message of its own and store that", "one short message more with each turn"),
+)
+
 
 @rule("PL304", kind="history-rewritten", since="0.1.0")
 def check(conversation: Conversation) -> Iterator[Finding]:
@@ -63,4 +68,5 @@ def check(conversation: Conversation) -> Iterator[Finding]:
                 "store the message as it was sent, or say it in a message of its own that is stored",
                 Severity.WARNING,
                 Confidence.HIGH,
+                OPTIONS,
             )

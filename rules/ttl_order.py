@@ -47,7 +47,8 @@ while True:
 ```
 
 ## Fix safety
-The same lifetime everywhere is always accepted; one hour costs twice the input price to write, five minutes 1.25 times.
+`--fix` gives earlier breakpoints the longer lifetime, which is always accepted. One hour costs twice the input price to
+write, five minutes 1.25 times: take `ttl` off instead if five minutes will do.
 
 ## Limits
 Lifetimes that are computed are not compared.

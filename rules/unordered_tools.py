@@ -37,7 +37,8 @@ while True:
 ```
 
 ## Fix safety
-`--fix` writes `sorted(...)` around the names that the list is made of, where they are known to be strings.
+`--fix` writes `sorted(...)` around the names that the list is made of, where they are known to be strings, and with a
+`key` around what else becomes the tools, where it shows what is their name.
 Sorting a list that grows during the conversation puts late tools in the middle of it: sort each group, and append what
 was discovered later.
 

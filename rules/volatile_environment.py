@@ -47,6 +47,11 @@ from collections.abc import Iterator
 
 from promptlint.api import Finding, Request, Scope, report, rule, text_breaks
 
+TURN = (
+    ("read it once per conversation", "changes go unnoticed unless a new message announces them"),
+    ("put it into the newest message and store it there", "each turn carries its own copy"),
+)
+
 
 @rule("PL103", kind="volatile-env", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
@@ -55,4 +60,4 @@ def check(request: Request) -> Iterator[Finding]:
             advice = "read it once per conversation and announce changes in a new message that is stored"
         else:
             advice = "put it behind the constant text, or into the first user message"
-        yield report(request, broken, advice)
+        yield report(request, broken, advice, options=TURN if broken.scope is Scope.TURN else ())

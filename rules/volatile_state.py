@@ -54,6 +54,12 @@ from collections.abc import Iterator
 
 from promptlint.api import Finding, Request, Scope, report, rule, text_breaks
 
+TURN = (
+    ("put it into the newest user message and store it there", "each turn keeps its own copy, at the price of a read"),
+    ("offer it as a tool", "one more call when the model asks for it"),
+    ("keep it as it was when the conversation began", "what changes since has to be said in a new message"),
+)
+
 
 @rule("PL105", kind="volatile-user", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
@@ -62,4 +68,4 @@ def check(request: Request) -> Iterator[Finding]:
             advice = "put it into the newest user message and store it with that message, or offer it as a tool"
         else:
             advice = "put the constant text first, and what was retrieved for this call behind it"
-        yield report(request, broken, advice)
+        yield report(request, broken, advice, options=TURN if broken.scope is Scope.TURN else ())

@@ -38,8 +38,9 @@ while True:
 ```
 
 ## Fix safety
-A coarser format changes what the model reads, so it is never applied unasked. A time moved into the newest message must
-be stored with it: sent but not stored, it makes every old message change instead.
+`--fix --unsafe-fixes` prints the day and nothing finer, where the format is written out and has a date in it. That
+changes what the model reads, so it is never done unasked. A time moved into the newest message must be stored with it:
+sent but not stored, it makes every old message change instead.
 
 ## Limits
 The granularity is read from format strings and `timespec`; a clock whose format is not known counts as it is printed.
@@ -47,7 +48,14 @@ The granularity is read from format strings and `timespec`; a clock whose format
 
 from collections.abc import Iterator
 
-from promptlint.api import Finding, Moment, Request, report, rule, text_breaks
+from promptlint.api import Finding, Moment, Request, Scope, report, rule, text_breaks
+
+TURN = (
+    ("put the time into the newest user message and store it there", "sent but not stored, it would change old turns"),
+    ("print the date only", "the model no longer knows the time of day"),
+    ("take the time from the start of the conversation", "it is stale in a long one"),
+    ("offer it as a tool", "one more call when the model asks for it"),
+)
 
 
 @rule("PL101", kind="volatile-time", since="0.1.0")
@@ -64,4 +72,5 @@ def check(request: Request) -> Iterator[Finding]:
                 "put the time into the newest user message and store it with that message (else old messages change), "
                 "offer it as a tool, or print the date only"
             )
-        yield report(request, broken, advice)
+        turn = broken.scope is Scope.TURN and broken.cause.moment >= Moment.CALL
+        yield report(request, broken, advice, options=TURN if turn else ())

@@ -34,10 +34,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Proposals that were made together: those that do what they should, those that do not, and what is left then."""
+    """Proposals that were made together: those that do what they should, those that do not, and what comes of it."""
 
     good: list[Proposal]
     bad: list[Proposal]
+    ended: set[Finding]
     texts: dict[str, str]
     report: Report
 
@@ -75,19 +76,19 @@ def with_fixes(report: Report, listed: Listed, analyse: Analyse, texts: Mapping[
     files = Files(report, texts)
     pending = proposals.make(report, listed(report), files)
     good: set[Proposal] = set()
+    ended: set[Finding] = set()
     while pending:
         trial = _tried(_together(pending), files, report, analyse)
         good |= {*trial.good}
+        ended |= trial.ended
         pending = [p for p in pending if p not in good and p not in trial.bad]
-    fixes = {finding: fix for finding in listed(report) if (fix := _fix_of(finding, good)) is not None}
+    fixes = {finding: _fix_of(finding, good) for finding in ended}
     return replace(report, findings=tuple(replace(f, fix=fixes.get(f, f.fix)) for f in report.findings))
 
 
-def _fix_of(finding: Finding, good: Iterable[Proposal]) -> Fix | None:
-    """The fix that ends a finding altogether, with the ways out that its rule names."""
+def _fix_of(finding: Finding, good: Iterable[Proposal]) -> Fix:
+    """The fixes that end a finding as one, with the ways out that its rule names."""
     mine = [proposal for proposal in good if finding in proposal.findings]
-    if not mine or (finding.rule in proposals.ORDER and len(mine) < len(proposals.origins(finding))):
-        return None
     edits = {edit for proposal in mine for edit in proposal.fix.edits}
     return replace(mine[0].fix, edits=tuple(sorted(edits)), options=finding.fix.options if finding.fix else ())
 
@@ -115,52 +116,67 @@ def _tried(batch: list[Proposal], files: Files, report: Report, analyse: Analyse
     edits = [edit for proposal in batch for edit in proposal.fix.edits]
     texts = files.changed(edits)
     after = analyse(files.overlay(texts))
-    failed = _failed(batch, report, after, edits)
+    change = _Change(report, after, edits)
+    failed = change.failed(batch)
     if not failed:
-        return _Trial(batch, [], texts, after)
+        ended = {f for proposal in batch for f in proposal.findings if not change.stays(f)}
+        return _Trial(batch, [], ended, texts, after)
     if len(failed) < len(batch):
         rest = _tried([p for p in batch if p not in failed], files, report, analyse)
         return replace(rest, bad=[*rest.bad, *failed])
     if len(batch) > 1:  # one of them may have spoiled it for all
         return _tried(batch[: len(batch) // 2], files, report, analyse)
-    return _Trial([], batch, {}, report)
+    return _Trial([], batch, set(), {}, report)
 
 
-def _failed(batch: list[Proposal], before: Report, after: Report, edits: Sequence[Edit]) -> list[Proposal]:
-    """The proposals that do not end what they are for; all of them when something else has become worse.
+class _Change:
+    """What edits have done: the reports on the code before and after them."""
 
-    What is no longer seen at all proves nothing: then all have failed.
-    """
-    moved = {path: Lines([e for e in edits if e.span.path == path]) for path in {e.span.path for e in edits}}
+    def __init__(self, before: Report, after: Report, edits: Sequence[Edit]) -> None:
+        self._before, self._after = before, after
+        paths = {edit.span.path for edit in edits}
+        self._moved = {path: Lines([edit for edit in edits if edit.span.path == path]) for path in paths}
 
-    def line(span: Span) -> _Line:
-        return span.path, moved[span.path][span.line] if span.path in moved else span.line
+    def _line(self, span: Span, line: int = 0) -> _Line:
+        """Where a line is now: that on which a span begins, if it is not given."""
+        line = line or span.line
+        return span.path, self._moved[span.path][line] if span.path in self._moved else line
 
-    def here(span: Span) -> _Line:
-        return span.path, span.line
+    def stays(self, finding: Finding) -> bool:
+        """Whether a finding is still there, on the lines that have taken the place of its own."""
+        first = self._line(finding.primary)
+        behind = self._line(finding.primary, (finding.primary.end_line or finding.primary.line) + 1)
+        return any(
+            f.rule == finding.rule and f.severity >= finding.severity and first <= _line(f.primary) < behind
+            for f in self._after.findings
+        )
 
-    if Counter(line(r.site.span) for r in before.requests) != Counter(here(r.site.span) for r in after.requests):
-        return batch
-    if Counter(_cache_faults(after)) - Counter(_cache_faults(before)):
-        return batch
-    was = Counter(line(origin) for origin in {cause.origin for cause, _ in proposals.causes(before)})
-    now = Counter(here(origin) for origin in {cause.origin for cause, _ in proposals.causes(after)})
-    ended = Counter(line(proposal.origin) for proposal in batch if proposal.origin is not None)
-    failed = []
-    for proposal in batch:
-        if proposal.origin is not None:
-            place = line(proposal.origin)
-            stays = now[place] > was[place] - ended[place]
-        else:
-            finding = proposal.findings[0]
-            first, behind = line(finding.primary), line(replace(finding.primary, line=finding.primary.end_line + 1))
-            stays = any(
-                f.rule == finding.rule and f.severity >= finding.severity and first <= here(f.primary) < behind
-                for f in after.findings
+    def failed(self, batch: list[Proposal]) -> list[Proposal]:
+        """The proposals that do not end what they are for; all of them when something else has become worse.
+
+        What is no longer seen at all proves nothing: then all have failed.
+        """
+        sent = Counter(self._line(request.site.span) for request in self._before.requests)
+        if sent != Counter(_line(request.site.span) for request in self._after.requests):
+            return batch
+        if Counter(_cache_faults(self._after)) - Counter(_cache_faults(self._before)):
+            return batch
+        was = Counter(self._line(origin) for origin in proposals.unordered(self._before))
+        now = Counter(_line(origin) for origin in proposals.unordered(self._after))
+        ended = Counter(self._line(proposal.origin) for proposal in batch if proposal.origin is not None)
+        return [
+            proposal
+            for proposal in batch
+            if (
+                self.stays(proposal.findings[0])
+                if proposal.origin is None
+                else now[place := self._line(proposal.origin)] > was[place] - ended[place]
             )
-        if stays:
-            failed.append(proposal)
-    return failed
+        ]
+
+
+def _line(span: Span) -> _Line:
+    return span.path, span.line
 
 
 def _cache_faults(report: Report) -> Iterator[str]:

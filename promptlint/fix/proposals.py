@@ -50,7 +50,7 @@ def make(report: Report, findings: Iterable[Finding], files: Files) -> list[Prop
 # -- order -----------------------------------------------------------------------------------------------------------
 
 
-def causes(report: Report) -> Iterator[tuple[Cause, bool]]:
+def _causes(report: Report) -> Iterator[tuple[Cause, bool]]:
     """Each cause of an order that is not fixed, wherever it is rendered, and whether that is in a tool."""
     for request in report.requests:
         for segment in request.segments:
@@ -59,7 +59,12 @@ def causes(report: Report) -> Iterator[tuple[Cause, bool]]:
             yield from ((cause, False) for cause in parameter.causes if cause.kind in _KINDS)
 
 
-def origins(finding: Finding) -> list[Span]:
+def unordered(report: Report) -> set[Span]:
+    """The collections whose order is rendered and not fixed."""
+    return {cause.origin for cause, _ in _causes(report)}
+
+
+def _origins(finding: Finding) -> list[Span]:
     """The collections that a finding is about."""
     places = (finding.origin, *(span for span, _ in finding.related))
     return [place for place in places if place is not None and place.cell is None]
@@ -68,12 +73,12 @@ def origins(finding: Finding) -> list[Span]:
 def _ordered(report: Report, findings: Iterable[Finding], files: Files) -> Iterator[Proposal]:
     about: dict[Span, list[Finding]] = defaultdict(list)
     for finding in findings:
-        for origin in origins(finding):
+        for origin in _origins(finding):
             about[origin].append(finding)
     uses: dict[Span, set[Span]] = defaultdict(set)
     rows: dict[Span, str] = {}
     only_tools: dict[Span, bool] = defaultdict(lambda: True)
-    for cause, tool in causes(report):
+    for cause, tool in _causes(report):
         if cause.origin in about:
             listed = next((step.span for step in cause.flow if step.message == LISTED), None)
             uses[cause.origin].add(listed or about[cause.origin][0].primary)

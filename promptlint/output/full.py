@@ -74,7 +74,10 @@ def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "also hits", words.listing(sites)
     if finding.measured:
         yield "probe", words.plain(str(finding.measured))
-    if finding.advice:
+    options = finding.fix.options if finding.fix is not None else ()
+    for number, option in enumerate(options):
+        yield "or" if number else "help", f"{option.title} ({option.effect})"
+    if finding.advice and not options:
         yield "help", finding.advice
 
 

@@ -44,6 +44,14 @@ POINT = {"path": PATH, "line": ORDINAL}
 TOKENS = closed(low=COUNT, high=nullable(COUNT))
 REQUEST = closed(**POINT, provider=WORD, model=nullable(WORD))
 
+EDIT = closed(**POINT, column=ORDINAL, end_line=ORDINAL, end_column=ORDINAL, text=TEXT)
+FIX = closed(
+    applicability={"enum": ["safe", "unsafe", "display"]},
+    title=WORD,
+    options=listed(closed(title=WORD, effect=WORD)),
+    edits=listed(EDIT),
+)
+
 AXES = ["call", "turn", "conversation", "user", "process", "hash-seed", "machine", "deployment"]
 
 CHECK = closed(
@@ -69,7 +77,7 @@ CHECK = closed(
             origin=nullable(closed(**POINT)),
             flow=listed(closed(**POINT, message=WORD, because=nullable(WORD))),
             also=listed(REQUEST),
-            fix={"type": "null"},
+            fix=nullable(FIX),
             fingerprint=TEXT,
             suppressed={"type": "boolean"},
             measured=nullable(closed(verdict={"enum": ["confirmed", "refuted", "inconclusive"]}, on=TEXT, reason=WORD)),
