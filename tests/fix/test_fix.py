@@ -35,7 +35,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.chdir(tmp_path)
 
     def call(*args: str) -> Outcome:
-        status = cli.run(["check", *ALL, *args])
+        status = cli.run(["check", "--no-cache", *ALL, *args])
         return Outcome(status, *capsys.readouterr())
 
     return call
