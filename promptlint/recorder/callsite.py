@@ -23,9 +23,11 @@ _DEEPEST = 24
 
 _FOREIGN = ("/site-packages/", "/dist-packages/", "/node_modules/")
 _LOOPS = ("/asyncio/events.py", "/asyncio/base_events.py", "/asyncio/runners.py", "/uvloop/__init__.py")
-"""Files whose frames separate a task from what happens to be below it on the stack."""
+_LOOPING = ("_run", "_run_once", "run_forever", "run_until_complete", "run")
+"""Files and functions whose frames separate a task from what happens to be below it on the stack."""
 
 _POOL = "/concurrent/futures/thread.py"
+_COMPREHENSIONS = (".<listcomp>", ".<setcomp>", ".<dictcomp>", ".<genexpr>")
 _SIGNS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 
 Stack = tuple[Frame, ...]
@@ -33,6 +35,9 @@ Stack = tuple[Frame, ...]
 _task_origin: ContextVar[Stack] = ContextVar("promptlint_task_origin", default=())
 _origins: WeakKeyDictionary[Any, Stack] = WeakKeyDictionary()
 """Of threads, and of the futures of pools."""
+
+_submitting: dict[int, tuple[Any, Stack]] = {}
+"""By thread: the function that it hands to a pool right now, and its origin."""
 
 _projects: list[Project] = []
 
@@ -86,18 +91,31 @@ def stack(project: Project) -> Stack:
         name = project.name(code.co_filename, main=frame.f_globals.get("__name__") == "__main__")
         if name is not None:
             here.append(Frame(name, frame.f_lineno, _function(code)))
-        elif code.co_filename.endswith(_LOOPS):
+        elif code.co_name in _LOOPING and code.co_filename.endswith(_LOOPS):
             here = below
         elif code.co_filename.endswith(_POOL) and code.co_name == "run":
-            job = _origins.get(getattr(frame.f_locals.get("self"), "future", None), ())
+            job = _job_origin(frame.f_locals.get("self"))
         frame = frame.f_back
     thread = _origins.get(threading.current_thread(), ())
     behind = (f for origin in (job or _task_origin.get(), thread, below) for f in origin)
     return tuple(dict.fromkeys((*found, *behind)))[:_DEEPEST]
 
 
+def _job_origin(item: Any) -> Stack:
+    """Of a work item of a pool, which may run before its submission has returned."""
+    found = _origins.get(getattr(item, "future", None), ())
+    if found:
+        return found
+    function = getattr(item, "fn", None) or getattr(item, "task", (None,))[0]  # "task" from 3.14 on
+    return next((origin for submitted, origin in list(_submitting.values()) if submitted is function), ())
+
+
 def _function(code: CodeType) -> str:
-    return getattr(code, "co_qualname", code.co_name)  # new in 3.11
+    """The function that the code is of: a comprehension is a part of the one around it."""
+    name: str = getattr(code, "co_qualname", code.co_name)  # new in 3.11
+    while name.endswith(_COMPREHENSIONS):
+        name = name.rpartition(".")[0].removesuffix(".<locals>")
+    return name
 
 
 def follow(project: Project) -> None:
@@ -123,8 +141,12 @@ def watch_threads(module: ModuleType) -> None:
 
     @wraps(start)
     def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _projects:
-            _note(self)
+        if _projects and not sys._getframe(1).f_code.co_filename.endswith(
+            _POOL
+        ):  # whose jobs have origins of their own
+            found = _origin()
+            if found:
+                _origins[self] = found
         return start(self, *args, **kwargs)
 
     module.Thread.start = noted
@@ -135,19 +157,20 @@ def watch_pools(module: ModuleType) -> None:
     submit = module.ThreadPoolExecutor.submit
 
     @wraps(submit)
-    def noted(*args: Any, **kwargs: Any) -> Any:
-        future = submit(*args, **kwargs)
-        if _projects:
-            _note(future)
+    def noted(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        found = _origin() if _projects else ()
+        if not found:
+            return submit(self, fn, *args, **kwargs)
+        thread = threading.get_ident()
+        _submitting[thread] = fn, found
+        try:
+            future = submit(self, fn, *args, **kwargs)
+            _origins[future] = found
+        finally:
+            _submitting.pop(thread, None)
         return future
 
     module.ThreadPoolExecutor.submit = noted
-
-
-def _note(thing: Any) -> None:
-    found = _origin()
-    if found:
-        _origins[thing] = found
 
 
 def watch_tasks(module: ModuleType) -> None:
