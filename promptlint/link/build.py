@@ -72,6 +72,8 @@ ASKING = ("cached_content", "prompt_cache_")
 """How parameters begin that ask for a cache."""
 LONG = 1_000
 """Characters of constant text below which no prefix is worth a look at who sends it."""
+_COMPACTS = re.compile(r"compact|compress|condense|summari[sz]e", re.IGNORECASE)
+"""Names of functions that put something shorter in the place of many turns."""
 _SAID = frozenset(("user", "input", "state", "loop"))
 """Kinds of origins that bring in what a program is told from outside, or one item after the other."""
 MAX_WAYS = 3
@@ -564,6 +566,10 @@ class _Builder(Layout):
 
     def _guard_of_window(self, edit: Edit, guard: str, limit: float | None) -> tuple[str, bool]:
         """The guard of a cut, and whether it takes several turns at once that come back one by one."""
+        function = self.ev.program.function_at(edit.span)
+        if edit.keeps is None and function is not None and _COMPACTS.search(function.name):
+            above = self._limit_of_calls(edit.span, inf)
+            return ("threshold", True) if above is not None and above > LARGE_MESSAGES else (guard, False)
         if guard in ("always", "threshold") and edit.keeps is not None and (limit or 0) <= LARGE_MESSAGES:
             above = self._limit_of_calls(edit.span, 0)
             if above is not None and above > (limit or 0):

@@ -167,18 +167,24 @@ def makes_anew(ev: Evaluator, function: Function, kept: frozenset[str]) -> bool:
     """
     return any(
         not write.guards
-        and ((write.name in kept and isinstance(write.value, SeqOf)) or _called(unchanged(write.value)) in kept)
+        and ((write.name in kept and isinstance(write.value, SeqOf)) or bool(_called(unchanged(write.value)) & kept))
         for write in ev.summary(function).writes
     )
 
 
-def _called(node: Expr) -> str:
+def _called(node: Expr) -> frozenset[str]:
+    """The last names in what is called: ``{"Session", "restore"}`` for ``chat.Session.restore()``."""
     func = node.func if isinstance(node, Call) else None
-    if isinstance(func, Import):
-        return func.dotted.rpartition(".")[2]
-    if isinstance(func, Definition):
-        return getattr(func.node, "name", "")
-    return getattr(func, "name", "")
+    names = {func.name, *_last_name(func.base)} if isinstance(func, Attr) else _last_name(func)
+    return frozenset(names)
+
+
+def _last_name(node: Expr | None) -> set[str]:
+    if isinstance(node, Import):
+        return {node.dotted.rpartition(".")[2]}
+    if isinstance(node, Definition):
+        return {getattr(node.node, "name", "")}
+    return {node.name} if isinstance(node, (Global, Attr)) else set()
 
 
 def makes_for_itself(function: Function, classes: frozenset[str]) -> bool:
