@@ -1,0 +1,111 @@
+"""What happens when a conversation begins, and cuts that take many turns at once, in the words of the findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from promptlint import engine
+from promptlint.config import Settings
+from promptlint.finding import Finding, Scope
+
+ATTEMPTS = """\
+from openai import OpenAI
+
+client = OpenAI()
+RULES = "Answer briefly. " * 600
+
+
+class Worker:
+    def __init__(self, system):
+        self.system = system
+        self.turns = []
+
+    @classmethod
+    def told(cls, system):
+        return cls(system)
+
+    def step(self, text):
+        self.turns.append({"role": "user", "content": text})
+        messages = [{"role": "system", "content": self.system}, *self.turns]
+        reply = client.chat.completions.create(model="gpt-4.1", messages=messages)
+        self.turns.append({"role": "assistant", "content": reply.choices[0].message.content})
+        return reply
+
+
+class Attempts:
+    def __init__(self):
+        self.number = 0
+        self.prepare()
+
+    def again(self):
+        self.number += 1
+        self.prepare()
+
+    def prepare(self):
+        self.worker = Worker.told(f"This is attempt {self.number}. {RULES}")
+
+    def run(self):
+        while True:
+            reply = self.worker.step(input())
+            if "FAILED" in reply.choices[0].message.content:
+                self.again()
+
+
+Attempts().run()
+"""
+BULK = """\
+from openai import OpenAI
+
+client = OpenAI()
+
+
+class Session:
+    def __init__(self):
+        self.turns = []
+
+    def compress(self):
+        self.turns = self.turns[-10:]
+
+    def ask(self, text):
+        self.turns.append({"role": "user", "content": text})
+        reply = client.chat.completions.create(model="gpt-4.1", messages=self.turns)
+        self.turns.append({"role": "assistant", "content": reply.choices[0].message.content})
+        if len(self.turns) > 30:
+            self.compress()
+
+
+session = Session()
+while True:
+    session.ask(input())
+"""
+
+
+def one(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> Finding:
+    (folder / "main.py").write_text(program, "utf-8")
+    monkeypatch.chdir(folder)
+    (found,) = engine.check([Path()], Settings()).findings
+    return found
+
+
+def test_what_a_new_object_is_made_with_differs_from_conversation_to_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = one(tmp_path, monkeypatch, ATTEMPTS)
+    assert (found.rule, found.scope) == ("volatile-counter", Scope.CONVERSATION)
+
+
+def test_what_an_object_is_told_later_differs_from_turn_to_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = '        self.turns.append({"role": "user"'
+    later = ATTEMPTS.replace(kept, f'        self.system = f"Turn {{len(self.turns)}}. {{RULES}}"\n{kept}')
+    found = one(tmp_path, monkeypatch, later)
+    assert (found.rule, found.scope) == ("volatile-counter", Scope.TURN)
+
+
+def test_a_cut_of_many_turns_at_once_is_not_made_on_every_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "each cut lets the next turn pay again" in one(tmp_path, monkeypatch, BULK).message
+    small = BULK.replace("> 30", "> 12")
+    assert "each turn drops the oldest message" in one(tmp_path, monkeypatch, small).message
