@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from pathlib import Path
 
+from promptlint.trace import imports
 from promptlint.trace.conversations import BUDGET, Conversations
 from promptlint.trace.explain import Verdict, explain, failed
-from promptlint.trace.format import Exchange, Problem, read
+from promptlint.trace.format import Exchange, Problem
 from promptlint.trace.sent import Observer
 from promptlint.trace.tally import Tally
 from promptlint.trace.wire import BodyError
@@ -69,7 +70,7 @@ def _exchanges(files: Sequence[Path], analysis: Analysis, progress: Progress) ->
     done = 0
     for file, size in zip(files, sizes, strict=True):
         seen = 0
-        for exchange in read(file, lambda problem: _report(analysis, problem)):
+        for exchange in imports.exchanges(file, lambda problem: _report(analysis, problem)):
             seen += len(exchange.body) + 300
             progress("reading", min(done + seen, done + size), sum(sizes))
             yield exchange

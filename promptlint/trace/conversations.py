@@ -60,6 +60,7 @@ class Conversations:
         self._responses: dict[str, int] = {}
         self._sites: OrderedDict[object, int] = OrderedDict()
         self._owners: dict[int, int] = {}
+        self._sessions: dict[object, int] = {}
 
     def place(self, sent: Sent) -> Placed:
         """Finds the request's place and keeps it for later ones."""
@@ -91,7 +92,14 @@ class Conversations:
         )
 
     def _owner(self, sent: Sent) -> Conversation | None:
-        """The conversation that a request goes on with, if it is known."""
+        """The conversation that a request goes on with, if it is known.
+
+        The history tells; the name that requests give their conversation, only where that fails: several histories may
+        run under one name.
+        """
+        return self._by_history(sent) or (self._open.get(self._sessions.get(_named(sent), 0)) if sent.session else None)
+
+    def _by_history(self, sent: Sent) -> Conversation | None:
         for name in (sent.previous, sent.retry_of):
             if name and name in self._responses:
                 return self._open.get(self._owners.get(self._responses[name], 0))
@@ -146,6 +154,8 @@ class Conversations:
         for name in (sent.response_id, sent.id):
             if name:
                 self._responses[name] = sent.number
+        if sent.session:
+            self._sessions[_named(sent)] = conversation.number
         self._sites[_site(sent)] = sent.number
         self._sites.move_to_end(_site(sent))
         if len(self._sites) > _SITES:
@@ -155,6 +165,7 @@ class Conversations:
             self.closed += 1
             for one in oldest.recent:
                 self._drop(one, oldest)
+                self._sessions.pop(_named(one), None)
 
     def _drop(self, sent: Sent, conversation: Conversation, newer: Sent | None = None) -> None:
         """Forgets a request; what ``newer`` says, too, stays known as the conversation's."""
@@ -204,6 +215,10 @@ def shared(sent: Sent, one: Sent) -> int:
         else:
             high = middle - 1
     return low
+
+
+def _named(sent: Sent) -> object:
+    return sent.session, _site(sent)
 
 
 def _site(sent: Sent) -> object:

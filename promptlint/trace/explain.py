@@ -104,12 +104,12 @@ def explain(placed: Placed) -> Verdict:
     if not sent.facts.caches or sent.uses or (not known and sent.usage.read is None):
         return replace(plain, cause=Cause.UNCACHED)
     pool = [one for one in placed.earlier if one.pool == sent.pool and one.at <= sent.at]
-    if base is None:
-        return replace(plain, predicted=_simulated([sent], sent.facts, None))
     found = _divergence(placed)
-    plain = replace(
-        plain, predicted=None if sent.previous else _simulated([*pool, sent], sent.facts, _overlap(found, base, sent))
-    )
+    if known and not sent.previous and not sent.guessed:  # else not all that decides is seen
+        overlap = _overlap(found, base, sent) if base else None
+        plain = replace(plain, predicted=_simulated([*pool, sent], sent.facts, overlap))
+    if base is None:
+        return plain
     switched = _switched(placed, plain)
     if switched is not None:
         return switched
@@ -252,6 +252,8 @@ def _undiverged(placed: Placed, plain: Verdict, pool: Sequence[Sent]) -> Verdict
         return replace(plain, cause=Cause.PARALLEL, lost=lost)
     if _expired(base, sent) and not plain.read:
         return replace(plain, cause=Cause.EXPIRED, lost=lost)
+    if sent.guessed:
+        return replace(plain, cause=whole)
     predicted = plain.predicted.read if plain.predicted else had
     if plain.read >= predicted * (1 - _TOLERANCE) - max(facts.granularity, 2 * _LEAST):
         return _unstored(plain, pool, lost)

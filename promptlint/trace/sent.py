@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 from promptlint import provider, tokens
 from promptlint.provider import Facts
@@ -16,6 +17,10 @@ from promptlint.trace.format import Exchange, Frame
 from promptlint.trace.parts import Part
 from promptlint.trace.usage import Usage, reported
 from promptlint.trace.wire import Wire
+
+SESSION = "x-session-id"
+GUESSED = "x-promptlint-markers"
+"""Header of an imported request of which it is not known where its cache markers stood."""
 
 _MEDIA = 1500
 """Tokens that an image or a document is taken for: its bytes say nothing about them."""
@@ -50,6 +55,7 @@ class Sent:
     parameters: Mapping[str, str]
     automatic: str | None
     previous: str | None
+    session: str | None
     uses: str | None
     usage: Usage
     status: int | None
@@ -62,6 +68,11 @@ class Sent:
     def marked(self) -> bool:
         """Whether it asks for caching."""
         return bool(self.marks) or self.automatic is not None
+
+    @property
+    def guessed(self) -> bool:
+        """Whether nobody knows where its markers stood, so that nothing can be said about them."""
+        return GUESSED in self.headers and self.facts.trigger == "explicit"
 
     @property
     def pool(self) -> tuple[str, str | None]:
@@ -132,6 +143,7 @@ class Observer:
             parameters=parameters.deciding(request.parameters, facts),
             automatic=request.automatic,
             previous=request.previous,
+            session=_session(body, exchange.headers),
             uses=request.uses,
             usage=reported(exchange.usage, facts),
             status=exchange.status,
@@ -148,6 +160,16 @@ class Observer:
                 self._sizes.clear()
             known = self._sizes[key] = _tokens(part, facts)
         return known
+
+
+def _session(body: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
+    """The conversation that a request says it belongs to."""
+    metadata = body.get("metadata") if isinstance(body.get("metadata"), Mapping) else {}
+    held = body.get("conversation")
+    names = [headers.get(SESSION), headers.get("x-grok-conv-id"), body.get("session_id"), held]
+    names += [metadata.get(key) for key in ("session_id", "conversation_id", "thread_id")] if metadata else []
+    names += [held.get("id")] if isinstance(held, Mapping) else []
+    return next((name for name in names if isinstance(name, str) and name), None)
 
 
 _shapes: dict[tuple[str, str, str], tuple[str, str, str]] = {}
