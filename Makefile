@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test vscode clean
+.PHONY: demo test docs vscode clean
 
 ## demo: lint an example chat service that defeats its prompt cache, then the same service put right
 demo: .venv/core
@@ -18,6 +18,10 @@ test: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q
+
+## docs: the site, as build/site/index.html
+docs: .venv/dev
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 ## vscode: the extension for Visual Studio Code, as editors/vscode/promptlint-VERSION.vsix; needs npm
 vscode:
