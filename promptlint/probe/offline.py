@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from promptlint import simulator
 from promptlint.probe.pairs import Pair, Relation, merged
 from promptlint.simulator import Call
 from promptlint.trace import parameters, wire
-from promptlint.trace.parts import Part
+from promptlint.trace.divergence import Divergence, compare
 
-_AROUND = 24
 LEAST = 32
 """Tokens below which a loss is not told from the error of an estimate."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Where the second request parts from the first: a part, the character in it, and what stands there in each."""
-
-    region: str
-    path: str
-    character: int
-    before: str
-    after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +20,7 @@ class Forecast:
     request, ``ideal`` to a second request that begins as it should. ``why`` says it in the simulator's words.
     """
 
-    difference: Difference | None
+    difference: Divergence | None
     parameters: tuple[str, ...]
     total: int
     control: int
@@ -75,7 +62,7 @@ def forecast(pair: Pair) -> Forecast:
         parameters.deciding(second.wire.parameters, second.facts),
     )
     costly = tuple(name for name in changed if first.facts.invalidates(name))
-    difference = diverge(first.wire.parts[: pair.expected], second.wire.parts)
+    difference = compare(first.wire.parts[: pair.expected], second.wire.parts)
     total = found.total or control.total
     refused = found.refused or control.refused
     return Forecast(difference, costly, total, control.read, found.read, ideal, found.why, control.why, refused)
@@ -83,24 +70,3 @@ def forecast(pair: Pair) -> Forecast:
 
 def _after(first: Call, second: Call, pair: Pair) -> simulator.Outcome:
     return simulator.predict([first, second], pair.second.facts)[1]
-
-
-def diverge(expected: Sequence[Part], found: Sequence[Part]) -> Difference | None:
-    """The first place at which ``found`` does not begin with ``expected``."""
-    for index, part in enumerate(expected):
-        other = found[index] if index < len(found) else None
-        if other is None or (part.region, part.role, part.kind, part.text) != (
-            other.region,
-            other.role,
-            other.kind,
-            other.text,
-        ):
-            text = other.text if other is not None else ""
-            at = next((i for i, (a, b) in enumerate(zip(part.text, text, strict=False)) if a != b), None)
-            at = min(len(part.text), len(text)) if at is None else at
-            return Difference(part.region, part.path, at, _around(part.text, at), _around(text, at))
-    return None
-
-
-def _around(text: str, at: int) -> str:
-    return text[max(0, at - _AROUND) : at + _AROUND]

@@ -96,7 +96,8 @@ def cause(found: Forecast) -> str:
     if found.difference is not None:
         part = found.difference
         texts = f"“{_snippet(part.before)}” | “{_snippet(part.after)}”"
-        return f"parting in {part.region} at {part.path}, character {part.character + 1:,}: {texts}"
+        where = part.path if part.char is None else f"{part.path}, character {part.char + 1:,}"
+        return f"parting in {part.region} at {where} ({part.change}): {texts}"
     if found.parameters:
         return f"as {listing(found.parameters)} differ{'s' if len(found.parameters) == 1 else ''}"
     return f"though the texts are equal: {found.why}"
@@ -229,7 +230,8 @@ def _forecast(claim: Claim) -> dict[str, object] | None:
         else {
             "region": part.region,
             "path": part.path,
-            "character": part.character,
+            "character": part.char,
+            "change": part.change.value,
             "before": discreet(part.before),
             "after": discreet(part.after),
         },

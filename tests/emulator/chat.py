@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from promptlint.probe import canned
+from promptlint.probe.canned import Body, Reply
 from tests.emulator.faults import ApiError, Fault
-from tests.emulator.reply import Accepted, Body, Reply, said
+from tests.emulator.reply import Accepted, reported, said
 
 
 def check(body: Body) -> None:
@@ -23,27 +25,11 @@ def check(body: Body) -> None:
 
 
 def reply(now: Accepted, earlier: Mapping[str, Accepted], fault: Fault) -> Reply:
-    """A ``ChatCompletion`` and its chunks; the usage comes in a chunk of its own where the request asks for it."""
+    """A ``ChatCompletion`` and its chunks."""
     limit = now.body.get("max_completion_tokens") or now.body.get("max_tokens") or 100
     text, tokens = said(limit)
-    usage = _usage(now, tokens) | dict(fault.usage)
-    usage = {name: value for name, value in usage.items() if value is not None}
-    stop = "length" if tokens == limit else "stop"
-    common = {"id": now.id, "created": int(now.call.at), "model": now.body["model"]}
-    message = {"role": "assistant", "content": text, "refusal": None}
-    choice = {"index": 0, "message": message, "finish_reason": stop, "logprobs": None}
-    whole: Body = {**common, "object": "chat.completion", "choices": [choice], "usage": usage}
-
-    def chunk(delta: Body, finish: str | None = None) -> Body:
-        choices = [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]
-        return {**common, "object": "chat.completion.chunk", "choices": choices}
-
-    chunks = [chunk({"role": "assistant", "content": ""})]
-    chunks += [chunk({"content": f" {word}" if i else word}) for i, word in enumerate(text.split())]
-    chunks.append(chunk({}, stop))
-    if now.body.get("stream_options", {}).get("include_usage"):
-        chunks.append({**common, "object": "chat.completion.chunk", "choices": [], "usage": usage})
-    return Reply(whole, [("", event) for event in chunks])
+    usage = reported(_usage(now, tokens), fault)
+    return canned.completion(now.body, now.id, text, usage, "length" if tokens == limit else "stop", int(now.call.at))
 
 
 def _usage(now: Accepted, output: int) -> dict[str, Any]:

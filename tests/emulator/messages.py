@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from promptlint.probe import canned
+from promptlint.probe.canned import Body, Reply
 from tests.emulator.faults import ApiError, Fault
-from tests.emulator.reply import Accepted, Body, Reply, bare, said, same
+from tests.emulator.reply import Accepted, bare, reported, said, same
 
 _PROMPT = ("model", "speed", "tools", "system")
 _OTHER = ("thinking", "tool_choice", "output_config", "context_management", "container")
@@ -42,34 +44,12 @@ def _refused(message: str) -> ApiError:
 
 def reply(now: Accepted, earlier: Mapping[str, Accepted], fault: Fault) -> Reply:
     """A ``Message`` and its stream."""
-    text, tokens = said(now.body["max_tokens"])
-    usage = _usage(now) | {"output_tokens": tokens} | dict(fault.usage)
-    usage = {name: value for name, value in usage.items() if value is not None}
-    stop = "max_tokens" if tokens == now.body["max_tokens"] else "end_turn"
-    message: Body = {
-        "id": now.id,
-        "type": "message",
-        "role": "assistant",
-        "model": now.body["model"],
-        "content": [{"type": "text", "text": text}] if text else [],
-        "stop_reason": stop,
-        "stop_sequence": None,
-        "usage": usage,
-    }
-    if "diagnostics" in now.body:
-        message["diagnostics"] = diagnose(now, earlier, fault)
-    start = {**message, "content": [], "stop_reason": None, "usage": usage | {"output_tokens": 1}}
-    events: list[Body] = [{"type": "message_start", "message": start}, {"type": "ping"}]
-    if text:
-        events.append({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
-        for number, word in enumerate(text.split(" ")):
-            delta = {"type": "text_delta", "text": f" {word}" if number else word}
-            events.append({"type": "content_block_delta", "index": 0, "delta": delta})
-        events.append({"type": "content_block_stop", "index": 0})
-    end = {"stop_reason": stop, "stop_sequence": None}
-    events.append({"type": "message_delta", "delta": end, "usage": {"output_tokens": tokens}})
-    events.append({"type": "message_stop"})
-    return Reply(message, [(event["type"], event) for event in events])
+    limit = now.body["max_tokens"]
+    text, tokens = said(limit)
+    stop = "max_tokens" if tokens == limit else "end_turn"
+    usage = reported(_usage(now) | {"output_tokens": tokens}, fault)
+    found = {"diagnostics": diagnose(now, earlier, fault)} if "diagnostics" in now.body else {}
+    return canned.message(now.body, now.id, text, usage, stop, **found)
 
 
 def _usage(now: Accepted) -> dict[str, Any]:

@@ -1,16 +1,16 @@
-"""What a dialect hands to the server: one JSON body, and the same as the events of a stream."""
+"""What the dialects have in common: a request that was counted, the words of answers, and prompts without markers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from promptlint.probe import canned
+from promptlint.probe.canned import Body, Reply
 from promptlint.simulator import Call, Outcome
 from tests.emulator.faults import Fault
-
-Body = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,6 @@ class Accepted:
         return self.outcome.read + sum(tokens for _, tokens in self.outcome.written)
 
 
-@dataclass(frozen=True)
-class Reply:
-    """An answer: ``events`` are the pairs of name and data that a stream of it consists of."""
-
-    body: Body
-    events: Sequence[tuple[str, Body]]
-
-
 class Dialect(Protocol):
     """One wire format: checks a request, and words the answer to it."""
 
@@ -52,8 +44,13 @@ class Dialect(Protocol):
 
 def said(limit: int) -> tuple[str, int]:
     """The text of the answer and its tokens: the same words for everybody, as many as are allowed."""
-    words = ("Noted,", "thank", "you.", "Anything", "else?")[: max(0, limit)]
+    words = canned.TEXT.split()[: max(0, limit)]
     return " ".join(words), len(words)
+
+
+def reported(usage: Body, fault: Fault) -> Body:
+    """The usage with what a fault puts in its place."""
+    return {name: value for name, value in {**usage, **fault.usage}.items() if value is not None}
 
 
 _MARKERS = ("cache_control", "prompt_cache_breakpoint")

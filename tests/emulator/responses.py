@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from promptlint.probe import canned
+from promptlint.probe.canned import Body, Reply
 from tests.emulator.chat import error
 from tests.emulator.faults import ApiError, Fault
-from tests.emulator.reply import Accepted, Body, Reply, bare, said, same
+from tests.emulator.reply import Accepted, bare, reported, said, same
 
 __all__ = ["check", "error", "reply"]
 
@@ -33,46 +35,10 @@ def reply(now: Accepted, earlier: Mapping[str, Accepted], fault: Fault) -> Reply
     """A ``Response`` and its stream."""
     options = now.body.get("prompt_cache_options") or {}
     text, tokens = ("", 0) if options.get("prewarm") else said(now.body.get("max_output_tokens", 100))
-    usage = _usage(now, tokens) | dict(fault.usage)
-    usage = {name: value for name, value in usage.items() if value is not None}
-    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-    item = {"id": f"msg_{now.id}", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
-    response: Body = {
-        "id": now.id,
-        "object": "response",
-        "created_at": int(now.call.at),
-        "model": now.body["model"],
-        "status": "completed",
-        "error": None,
-        "incomplete_details": None,
-        "instructions": now.body.get("instructions"),
-        "metadata": {},
-        "output": [item] if text else [],
-        "parallel_tool_calls": True,
-        "tool_choice": now.body.get("tool_choice", "auto"),
-        "tools": now.body.get("tools", []),
-        "usage": usage,
-    }
-    if "comparison_response_id" in options:
-        response["prompt_cache_diagnostics"] = diagnose(now, earlier, fault)
-    events = [_event("response.created", response={**response, "status": "in_progress", "usage": None, "output": []})]
-    if text:
-        at = {"item_id": item["id"], "output_index": 0}
-        begun = {**item, "status": "in_progress", "content": []}
-        events.append(_event("response.output_item.added", output_index=0, item=begun))
-        events.append(_event("response.content_part.added", content_index=0, part={**part, "text": ""}, **at))
-        for number, word in enumerate(text.split()):
-            piece = f" {word}" if number else word
-            events.append(_event("response.output_text.delta", content_index=0, delta=piece, logprobs=[], **at))
-        events.append(_event("response.output_text.done", content_index=0, text=text, logprobs=[], **at))
-        events.append(_event("response.content_part.done", content_index=0, part=part, **at))
-        events.append(_event("response.output_item.done", output_index=0, item=item))
-    events.append(_event("response.completed", response=response))
-    return Reply(response, [(event["type"], event | {"sequence_number": i}) for i, event in enumerate(events)])
-
-
-def _event(kind: str, **fields: Any) -> Body:
-    return {"type": kind, **fields}
+    usage = reported(_usage(now, tokens), fault)
+    asked = "comparison_response_id" in options
+    found = {"prompt_cache_diagnostics": diagnose(now, earlier, fault)} if asked else {}
+    return canned.response(now.body, now.id, text, usage, int(now.call.at), **found)
 
 
 def _usage(now: Accepted, output: int) -> dict[str, Any]:

@@ -13,10 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from promptlint import provider, simulator
+from promptlint.probe.canned import Body, Reply
 from promptlint.trace import wire
 from tests.emulator import chat, messages, responses
 from tests.emulator.faults import KINDS, ApiError, Fault
-from tests.emulator.reply import Accepted, Body, Dialect, Reply
+from tests.emulator.reply import Accepted, Dialect
 
 _DIALECTS: dict[str, tuple[str, Dialect]] = {
     "/messages": ("messages", messages),
