@@ -726,6 +726,7 @@ def _expected() -> tuple[type[Exception], ...]:
     try:
         from promptlint import baseline, changes, config, engine, ignores, registry, server, terminal, verdicts
         from promptlint.fix import write
+        from promptlint.probe import twice
     except ImportError:
         return ()
     return (
@@ -738,6 +739,7 @@ def _expected() -> tuple[type[Exception], ...]:
         registry.UnknownRule,
         server.ServerError,
         terminal.WriteError,
+        twice.TwiceError,
         verdicts.VerdictError,
         write.FixError,
     )

@@ -60,9 +60,14 @@ def probe(
     require(paths)
     settings, _ = configure(paths, {})
     _known(served_by)
-    samples = _samples(target, base_url, served_by or settings.provider)
+    served_by = served_by or settings.provider
+    if not os.path.isfile(target) and not _FUNCTION.fullmatch(target):
+        raise click.UsageError(f'"{target}" is neither a trace nor module:function, such as app.chat:main')
     findings = _findings(paths, settings)
-    made = claims(findings, samples)
+    if os.path.isfile(target):
+        made = claims(findings, _samples(target, base_url, served_by))
+    else:
+        made = _ran(target, findings, base_url, served_by)
     planned = plan.make(made, base_url=base_url, max_usd=max_usd, max_requests=max_requests)
     color, width = terminal.wants_color(sys.stdout), terminal.width()
     result = None
@@ -94,10 +99,22 @@ def _samples(target: str, base_url: str | None, served_by: str | None) -> list[S
     from promptlint.probe import samples
     from promptlint.trace import format
 
-    if os.path.isfile(target):
-        exchanges = format.read(target, lambda problem: click.echo(f"promptlint: {problem}", err=True))
-        return list(samples.read(exchanges, served_by=served_by, base_url=base_url))
-    raise click.UsageError(f'"{target}" is neither a trace nor module:function, such as app.chat:main')
+    exchanges = format.read(target, lambda problem: click.echo(f"promptlint: {problem}", err=True))
+    return list(samples.read(exchanges, served_by=served_by, base_url=base_url))
+
+
+def _ran(target: str, findings: Sequence[Finding], base_url: str | None, served_by: str | None) -> list[Claim]:
+    from promptlint import terminal
+    from promptlint.probe import program
+    from promptlint.probe.twice import Stage
+
+    with Stage(target, Path.cwd()) as stage, terminal.ProgressBar() as progress:
+        read = program.reader(served_by, base_url)
+        made, worlds = program.examine(stage, findings, read, progress)
+        made = program.named(made, worlds, stage, read)
+    for note in stage.notes:
+        click.echo(f"promptlint: {note}", err=True)
+    return made
 
 
 def _findings(paths: Sequence[Path], settings: Settings) -> list[Finding]:
@@ -119,11 +136,14 @@ def _agreed() -> bool:
 
 def _sent(planned: Plan, max_requests: int | None) -> Result:
     from promptlint import terminal
-    from promptlint.probe.execute import run
+    from promptlint.probe import engine
+    from promptlint.probe.execute import run, standing_in
     from promptlint.probe.send import RETRIES, Sender
 
+    where = engine.asked(planned)
+    counted = engine.counting(where) if where else standing_in
     with terminal.ProgressBar() as progress:
-        return run(planned, Sender(max_requests or planned.requests * (RETRIES + 1)), progress)
+        return run(planned, Sender(max_requests or planned.requests * (RETRIES + 1)), progress, counted)
 
 
 def _save(result: Result, findings: Sequence[Finding], settings: Settings) -> None:

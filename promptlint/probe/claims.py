@@ -38,6 +38,8 @@ class Claim:
     forecast: Forecast | None = None
     sample: Sample | None = None
     missing: str = ""
+    axis: str = ""
+    """What the two runs that the pair is from differ in, where one thing alone makes the difference."""
 
     @property
     def absent(self) -> bool:
@@ -92,7 +94,7 @@ def _compared(site: str, finding: Finding | None, sent: Sequence[Sample]) -> Cla
     """The claim about one place with the pair that shows it best."""
     if finding is not None and finding.scope is Scope.REQUEST:
         return Claim(site, finding, sample=sent[0])
-    pairs = candidates(sent, finding.scope if finding else None)
+    pairs = candidates(sent, finding.scope if finding else None, finding is not None and finding.region in _MESSAGES)
     if not pairs:
         return Claim(site, finding, missing="only one request was seen from there")
     if stateful := next((pair for pair in pairs if pair.second.wire.previous), None):
@@ -132,6 +134,7 @@ def _same_file(one: str, other: str) -> bool:
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
 
+_MESSAGES = (Region.FIRST_MESSAGE, Region.MID_HISTORY, Region.LAST_MESSAGE)
 _REGIONS = {Region.TOOLS: "tools", Region.SYSTEM: "system"}
 
 

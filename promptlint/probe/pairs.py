@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
@@ -22,29 +22,33 @@ class Relation(StrEnum):
     TURN = "turn"
     """The next turn of the same conversation: it should hold all of the one before."""
     RUN = "run"
-    """The same request of another run of the same program: nothing should differ."""
+    """The same request of another run of the same program."""
     OTHER = "conversation"
-    """The first request of another conversation: tools and system text should be equal."""
+    """The first request of another conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """``expected`` counts the leading parts of the first that the second should begin with."""
+    """``expected`` counts the leading parts of the first that the second should begin with, ``own`` the parts of the
+    second that stand in their place.
+    """
 
     first: Sample
     second: Sample
     relation: Relation
     expected: int
+    own: int
 
 
-def candidates(samples: Sequence[Sample], scope: Scope | None) -> list[Pair]:
+def candidates(samples: Sequence[Sample], scope: Scope | None, in_messages: bool = False) -> list[Pair]:
     """The pairs of one call site that show what a finding of this scope says, the most telling kind first.
 
-    Without a scope (no finding) every kind is of interest. A request that the API refuses needs no pair.
+    Without a scope (no finding) every kind is of interest. Other conversations share tools and system text; with
+    ``in_messages`` the finding is about what they should share behind that.
     """
     talks = conversations(samples)
     turns = [_turn(*two) for talk in talks for two in pairwise(talk)]
-    runs = list(_across_runs(talks))
+    runs = list(_across_runs(talks, in_messages))
     others = [_other(*two) for two in pairwise(talk[0] for talk in talks) if two[0].run == two[1].run]
     match scope:
         case Scope.TURN:
@@ -82,27 +86,32 @@ def _texts(sample: Sample) -> set[tuple[str, str]]:
 
 
 def _turn(first: Sample, second: Sample) -> Pair:
-    return Pair(first, second, Relation.TURN, len(first.wire.parts))
+    whole = len(first.wire.parts)
+    return Pair(first, second, Relation.TURN, whole, whole)
 
 
-def _other(first: Sample, second: Sample) -> Pair:
-    lead = sum(part.region != "messages" for part in first.wire.parts)
-    return Pair(first, second, Relation.OTHER, lead)
+def _other(first: Sample, second: Sample, relation: Relation = Relation.OTHER) -> Pair:
+    return Pair(first, second, relation, _lead(first), _lead(second))
 
 
-def _across_runs(talks: Sequence[Sequence[Sample]]) -> Iterator[Pair]:
+def _lead(sample: Sample) -> int:
+    """The parts ahead of the messages; where there are none, the prompt is in the messages, and all count."""
+    parts = sample.wire.parts
+    return sum(part.region != "messages" for part in parts) or len(parts)
+
+
+def _across_runs(talks: Sequence[Sequence[Sample]], in_messages: bool) -> Iterator[Pair]:
     """The requests of the first run beside those of each other one, by their places in it."""
     by_run: dict[int, list[Sample]] = defaultdict(list)
     for talk in talks:
         by_run[talk[0].run] += talk
     first, *rest = [by_run[run] for run in sorted(by_run)] or [[]]
     for other in rest:
-        yield from (Pair(one, two, Relation.RUN, len(one.wire.parts)) for one, two in zip(first, other, strict=False))
+        for one, two in zip(first, other, strict=False):
+            turn = _turn(one, two)
+            yield replace(turn, relation=Relation.RUN) if in_messages else _other(one, two, Relation.RUN)
 
 
 def merged(pair: Pair) -> tuple[Part, ...]:
     """The second request as it would be if it began as it should."""
-    own = pair.second.wire.parts
-    lead = sum(part.region != "messages" for part in own)
-    kept = lead if pair.relation is Relation.OTHER else len(pair.first.wire.parts)
-    return (*pair.first.wire.parts[: pair.expected], *own[kept:])
+    return (*pair.first.wire.parts[: pair.expected], *pair.second.wire.parts[pair.own :])

@@ -10,7 +10,7 @@ from promptlint.output.jsonformat import VERSION, dumps
 from promptlint.output.paint import Paint
 from promptlint.output.words import count, discreet, listing, plain
 from promptlint.prices import HINT, available
-from promptlint.probe import bodies
+from promptlint.probe import bodies, engine
 from promptlint.probe.claims import Claim
 from promptlint.probe.execute import Result
 from promptlint.probe.offline import Forecast
@@ -41,6 +41,8 @@ def _plan(planned: Plan, paint: Paint, width: int) -> Iterator[str]:
             f" that fails is repeated up to {RETRIES} times where that cannot change the result. Nothing else is sent.",
             width,
         )
+    if where := engine.asked(planned):
+        yield f"The server at {where.url} is asked for the tokens of each prompt (/apply-template, /tokenize)."
     if planned.unpriced:
         models = listing(planned.unpriced)
         yield f"No price is known for {models}{'' if available() else f': {HINT}'}."
@@ -88,7 +90,8 @@ def _expectation(claim: Claim) -> str:
     if not found.breaks:
         return "nothing is lost between the two requests"
     hidden = "" if claim.shows else "; what the finding is about lies behind that"
-    return f"the second request loses about {found.lost:,} of {found.total:,} tokens, {cause(found)}{hidden}"
+    axis = f"; it follows {claim.axis}" if claim.axis else ""
+    return f"the second request loses about {found.lost:,} of {found.total:,} tokens, {cause(found)}{axis}{hidden}"
 
 
 def cause(found: Forecast) -> str:
@@ -207,6 +210,7 @@ def _claim(claim: Claim, verdict: Verdict | None) -> dict[str, object]:
         "fingerprint": finding.fingerprint if finding else None,
         "message": finding.message if finding else None,
         "offline": _forecast(claim),
+        "axis": claim.axis or None,
         "verdict": verdict.ruling.value if verdict else None,
         "reason": discreet(verdict.reason) if verdict else claim.missing or None,
         "diagnosis": verdict.diagnosis or None if verdict else None,
