@@ -316,6 +316,8 @@ class Summary:
     by_node: dict[int, Call] = field(default_factory=dict)
     references: list[Attr] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
+    filled: list[Write] = field(default_factory=list)
+    """What attributes of other objects than ``self`` hold at the end that were changed in place."""
     exit: dict[str, Expr] = field(default_factory=dict)
     loops: dict[int, LoopState] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)

@@ -36,6 +36,8 @@ class Function:
     decorators: tuple[ast.expr, ...] = ()
     stores: frozenset[str] = frozenset()
     """Attribute and global names that the body may change (a superset, from a plain walk)."""
+    edited: frozenset[str] = frozenset()
+    """Local names whose inside the body changes."""
 
     def __repr__(self) -> str:
         return f"<{self.module.name}:{self.qualname}>"
@@ -198,6 +200,7 @@ class _Indexer:
         self.edited: dict[Function, set[str]] = {}
         """Local names whose inside a function changes."""
         self.loops: list[tuple[Function, ast.expr, ast.expr]] = []
+        self.aliases: list[tuple[Function, str, ast.expr]] = []
 
     def run(self) -> None:
         self._body(self.module.tree.body, self.module.body, None, "")
@@ -205,8 +208,13 @@ class _Indexer:
         for function, target, iterable in reversed(self.loops):
             if _names(target) & self.edited.get(function, set()):
                 self._store(_container(iterable), function, inside=True)
+        for function, name, place in self.aliases:
+            if name in self.edited.get(function, ()):
+                self._store(place, function, inside=True)
         for function, names in self.stores.items():
             function.stores = frozenset(names)
+        for function, names in self.edited.items():
+            function.edited = frozenset(names)
 
     def _body(self, body: list[ast.stmt], function: Function, owner: Class | None, prefix: str) -> None:
         stack: list[ast.AST] = list(reversed(body))
@@ -248,6 +256,8 @@ class _Indexer:
             targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
             for target in targets:
                 self._store(target, function)
+            if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Attribute, ast.Name)):
+                self.aliases += [(function, t.id, node.value) for t in targets if isinstance(t, ast.Name)]
             if isinstance(node, (ast.For, ast.AsyncFor)):
                 self.loops.append((function, node.target, node.iter))
         elif isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names):

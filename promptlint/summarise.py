@@ -44,6 +44,7 @@ from promptlint.expression import (
     Test,
     Unknown,
     Write,
+    unchanged,
 )
 from promptlint.index import MUTATORS, Function, push_children, terminal
 
@@ -244,6 +245,8 @@ class _Summariser:
         self.tries = 0
         self.called_on: dict[Call, tuple[Call, ...]] = {}
         """The calls of methods of what a call has made, so far."""
+        self.filled: dict[str, Attr] = {}
+        """The attributes of other objects that the body changes in place, by path."""
         self.depth = 0
         node = function.node
         self.is_module = isinstance(node, ast.Module)
@@ -285,12 +288,19 @@ class _Summariser:
                 self.summary.scopes[id(node)] = _merge_ends(there)
         merged = _merge_ends(ends)
         self.summary.yielded = merged.pop(_YIELDED, None)
+        self.summary.filled = [
+            Write(root.base, root.name, merged[path], merged[path].at)
+            for path, root in self.filled.items()
+            if path in merged and not isinstance(merged[path], Attr)
+            # A loop around an object that is made here is one of turns, which the body's own names tell.
+            if not (isinstance(unchanged(root.base), Call) and isinstance(merged[path], (Phi, AfterLoop)))
+        ]
         parameters = {p.name for p in self.function.parameters}
         for path, value in merged.items():
             root, _, rest = path.partition(".")
             if not rest:
                 self.summary.names[path] = value
-            if value is self.initial.get(path):
+            if value is self.initial.get(path) or _place(value) == path:
                 continue
             is_outer = root in self.globals or (root not in self.local and root not in parameters)
             if (
@@ -384,6 +394,14 @@ class _Summariser:
         value = self.expr(node.value)
         for target in node.targets:
             self.assign(target, value)
+            if isinstance(target, ast.Name) and target.id in self.function.edited:
+                self._alias(node.value, value)
+
+    def _alias(self, node: ast.expr, value: Expr) -> None:
+        """What a name changes in place changes under the path, too, that it was bound to."""
+        path = _path(node) if isinstance(value, (Attr, Global, Free)) else None
+        if path is not None:
+            self._env().setdefault(path, value)
 
     def _AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -516,6 +534,8 @@ class _Summariser:
         for path in changed:
             if path not in env and "." in path and path.split(".")[0] in env:
                 phis[path] = Phi(NOWHERE, path, loop.id, self._entry_value(path), loop)
+        for name in self.function.edited & phis.keys():
+            phis |= {path: phis[name] for path, value in before.items() if value is before.get(name)}
         env.update(phis)
         self.loops = (*self.loops, loop.id)
         start = self._place()
@@ -630,6 +650,14 @@ class _Summariser:
         old = self.expr(target)
         new = Mutate(at, op, old, args, (*self.facts, *self.guards), self.loops)
         self._replace(target, old, new)
+        root = _first(old)
+        if isinstance(root, Attr) and not (isinstance(root.base, Param) and self._is_self(root.base.name)):
+            path = next((k for k, v in self._env().items() if v is new and "." in k), None)
+            if path is not None:
+                self.filled[path] = root
+
+    def _is_self(self, name: str) -> bool:
+        return self.function.is_method and self.function.parameters[0].name == name
 
     def _replace(self, target: ast.expr, old: Expr, new: Expr) -> None:
         env = self._env()
@@ -708,6 +736,8 @@ class _Summariser:
             return
         env = self._env()
         path = next((k for k, v in env.items() if v is container), None) or _place_of(container)
+        # The dict may have changed since: "setdefault" itself is a change.
+        path = path or next((k for k, v in env.items() if isinstance(v, Mutate) and _rooted(v, container)), None)
         if path is not None:
             env[path] = Mutate(new.at, "setitem", env.get(path, container), (key, new), self.guards, self.loops)
 
@@ -815,7 +845,7 @@ class _Summariser:
                 prefix = root + "."
                 for key in [k for k in env if k.startswith(prefix)]:
                     if not isinstance(env[key], Literal):
-                        env[key] = After(call.at, call, "self", key[len(prefix) :], env[key])
+                        self._swap(key, After(call.at, call, "self", key[len(prefix) :], env[key]))
         for position, argument in enumerate([*node.args, *(k.value for k in node.keywords)]):
             path = _path(argument)
             if path is None or (path not in env and "." not in path):
@@ -830,7 +860,17 @@ class _Summariser:
             name: int | str = (
                 position if position < len(node.args) else node.keywords[position - len(node.args)].arg or ""
             )
-            env[path] = After(call.at, call, name, "", value)
+            self._swap(path, After(call.at, call, name, "", value))
+
+    def _swap(self, path: str, new: Expr) -> None:
+        """Puts ``new`` under ``path``, and under the names that stand for the same and are used to change it."""
+        env = self._env()
+        old = env.get(path)
+        for name in self.function.edited:
+            if old is not None and (env.get(name) is old or name == path):
+                for other in [k for k, v in env.items() if v is old]:
+                    env[other] = new
+        env[path] = new
 
     def _x_Await(self, node: ast.Await) -> Expr:
         return self.expr(node.value)
@@ -1100,6 +1140,14 @@ def _rooted(node: Expr, initial: Expr | None) -> bool:
         else:
             return False
     return False
+
+
+def _first(node: Expr) -> Expr:
+    """What a container was before anything changed it in place."""
+    while isinstance(node, (Mutate, After, Phi, AfterLoop)):
+        node = unchanged(node)
+        node = node.base if isinstance(node, Mutate) else node
+    return node
 
 
 def _place_of(node: Expr) -> str | None:

@@ -13,6 +13,7 @@ from promptlint.index import Class, Function
 from promptlint.knowledge import ClientRow
 from promptlint.link import callers, objects
 from promptlint.link.guards import LARGE_MESSAGES, limit_of_calls
+from promptlint.link.program import called_name
 from promptlint.link.switches import (
     SWITCHED,
     asks_for_command,
@@ -25,6 +26,7 @@ from promptlint.link.switches import (
 )
 from promptlint.link.values import (
     CALL,
+    GROWN,
     IMPORT,
     SESSION,
     Edit,
@@ -144,6 +146,24 @@ class Causes:
             return Moment.LOOP if turn else Moment.CALL
         return Moment.LOOP if loops and level >= loops else Moment.CALL
 
+    def _added_at(self, origin: Origin) -> int | None:
+        """How often something is added to a list of texts; ``None`` when that is not seen on the way to the request.
+
+        What fills the list while the program is set up is called elsewhere.
+        """
+        if origin.level > CALL:
+            return origin.level
+        function = self.ev.program.function_at(origin.span)
+        if function is None:
+            return None
+        for frame in reversed(self.chain.frames):
+            if frame.function is function:
+                return objects.level_of_line(self.ev, frame, origin.span)
+            for call in self.ev.summary(frame.function).calls:
+                if called_name(call) == function.name:
+                    return frame.level_at(call.loops)
+        return None
+
     def histories_known(self) -> bool:
         return next(self._all_histories(), None) is not None
 
@@ -195,6 +215,11 @@ class Causes:
             kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), "text made from the conversation so far"
         elif kind == "reply":
             kind = "state"
+        elif kind == GROWN:
+            added = self._added_at(origin)
+            if added is None or self._moment(added) < Moment.CALL:
+                return None
+            kind, origin = "state", replace(origin, level=added)
         elif kind == "user" and axes & {Axis.CALL, Axis.TURN} and "opaque-call" in features:
             # Not what the user says, but what is looked up with it.
             kind, what = "state", f"what is looked up with {what}"

@@ -224,6 +224,8 @@ class Evaluator:
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
         self.attributes_active: set[tuple[object, ...]] = set()
         self.global_overrides: dict[tuple[Module, str], Value] = {}
+        self.filling: dict[tuple[Class, str], Value] = {}
+        """What an attribute holds before code outside its class changes it, while that change is looked at."""
         self.session_overrides: dict[tuple[str, str], Value] = {}
         self.kept: dict[object, Value] = {}
         """What a place outside the program is taken to hold while what writes there is looked at."""

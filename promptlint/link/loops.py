@@ -53,6 +53,7 @@ from promptlint.link.values import (
     by_role,
     join,
     listed,
+    of_grown,
     options,
     possible_texts,
     stored,
@@ -165,9 +166,16 @@ def _taken(item: Item, span: Span) -> Value:
         return item.value
     # What is made of kept turns changes with every turn that is added.
     origin = Origin("history", "the conversation so far", span, item.level, frozenset({Axis.CALL, Axis.TURN}))
-    value = stored(item.value)
-    told = tuple(_told(o, origin) for o in options(value))
+    value, grows = stored(item.value), of_grown(item)
+    told = tuple(_of_list(o, grows[0]) if grows else _told(o, origin) for o in options(value))
     return Choice(told) if isinstance(value, Choice) else told[0]
+
+
+def _of_list(text: Value, origin: Origin) -> Value:
+    """A text out of a list that grows."""
+    if isinstance(text, External):
+        return Hole(text.name.removeprefix("."), text.span, (origin,))
+    return _by_turns(text, origin)
 
 
 def _told(turn: Value, origin: Origin) -> Value:
@@ -763,7 +771,7 @@ def _grown_cells(
     for part in value.rest:
         if any(part is k for k in kept):
             continue
-        if not _is_cell(part, cell):
+        if not holds_base(part, cell):
             kept.append(part)
             continue
         at = next((n for n, k in enumerate(kept) if type(k) is type(part)), None)
@@ -777,10 +785,11 @@ def _grown_cells(
     return tuple(kept)
 
 
-def _is_cell(value: Value, cell: Cell) -> bool:
+def holds_base(value: Value, root: object) -> bool:
+    """Whether a container is what was kept under ``root``, with what a step made of it."""
     if isinstance(value, Map):
-        return value.base == cell
-    return isinstance(value, Seq) and any(contains_base(i, cell) for i in value.items)
+        return value.base == root
+    return isinstance(value, Seq) and any(contains_base(i, root) for i in value.items)
 
 
 def _made_of_old(value: Value) -> bool:

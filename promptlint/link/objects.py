@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from promptlint.expression import (
     After,
@@ -72,6 +72,8 @@ MAX_STATE = 5_000
 MAX_WRITERS = 24
 MAX_JOINED_CALLERS = 6
 MAX_ALIASES = 6
+KEPT = "kept in "
+"""How the step begins with which a state is read."""
 
 SETUP = frozenset(
     [
@@ -645,6 +647,8 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
     if base.init is None and not base.exact and _is_given(ev, base.cls, name, span):
         origin = Origin("input", f"the parameter {name}", base.span, CALL, frozenset({Axis.CALL}))
         return Hole(name, span, (origin,), root=True)
+    if ev.filling and (old := ev.filling.get((base.cls, name))) is not None:
+        return old
     key = (base.cls, id(base.init), name, base.exact, base.level)
     cached = ev.attribute_cache.get(key)
     if cached is not None:
@@ -673,7 +677,7 @@ def _is_given(ev: Evaluator, cls: Class, name: str, span: Span) -> bool:
 def _method(ev: Evaluator, base: Instance, method: Function, span: Span, frame: Frame) -> Value:
     names = method.decorator_names
     if names & {"property", "cached_property", "computed_field"}:
-        level = min(base.level, SESSION) if "cached_property" in names else _read_level(ev, frame, span)
+        level = min(base.level, SESSION) if "cached_property" in names else level_of_line(ev, frame, span)
         target = ev.new_frame(method, level, this=base, depth=len(ev.running))
         if ev.running.count(method) >= 2:
             return Hole(method.name, span)
@@ -685,7 +689,7 @@ def _method(ev: Evaluator, base: Instance, method: Function, span: Span, frame: 
     return Routine(method, None, base)
 
 
-def _read_level(ev: Evaluator, frame: Frame, span: Span) -> int:
+def level_of_line(ev: Evaluator, frame: Frame, span: Span) -> int:
     """How often the code at ``span`` of an activation runs; without a place, it reads what a loop carries."""
     loops = ev.summary(frame.function).loops if frame.path_loops else {}
     around = [n for n, s in loops.items() if span.line <= 0 or s.at.lineno <= span.line <= s.at.end_lineno]
@@ -695,32 +699,31 @@ def _read_level(ev: Evaluator, frame: Frame, span: Span) -> int:
 def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:
     """What an attribute may hold when a request is sent: its first value, and what methods and others make of it."""
     before = _initial(ev, base, name, span)
-    steps = list(_steps(ev, base, name))
+    written = list(_steps(ev, base, name))
     result: Value = loops.as_list(ev, before, span) if before is not None else Const(None, span)
-    if before is None and not steps:
+    if before is None and not written:
         return Hole(f"self.{name}", span)
-    for function, expr, where in steps[:MAX_WRITERS]:
-        before, result = result, _apply_step(ev, base, name, result, function, expr, where)
+    for write in written[:MAX_WRITERS]:
+        before, result = result, _apply_step(ev, base, name, result, write)
         if result is not before:
-            result = _switched(ev, name, before, result, function, expr, where)
+            result = _switched(ev, name, before, result, write)
     result = _one_history(result)
     if result.origins():
-        step = Step(span, f"kept in {base.cls.name}.{name}")
+        step = Step(span, f"{KEPT}{base.cls.name}.{name}")
         result = result.along(step)
     return result
 
 
-def _switched(
-    ev: Evaluator, name: str, before: Value, after: Value, function: Function, expr: Expr, where: Expr | None
-) -> Value:
+def _switched(ev: Evaluator, name: str, before: Value, after: Value, step: _Written) -> Value:
     """The state after a step, which depends on whether the step was taken where it may be taken between two turns."""
+    function, where = step.function, step.where
     if writer_level(ev, function) != CALL or (
         isinstance(after, Seq) and any(isinstance(i, History) for i in after.items)
     ):
         return after
     own = function.parameters[0].name if where is None else None
     for write in ev.summary(function).writes:
-        mine = isinstance(write.base, Param) and write.base.name == own if where is None else write.value is expr
+        mine = isinstance(write.base, Param) and write.base.name == own if where is None else write.value is step.expr
         if write.name == name and mine:
             return switches.switched(ev, name, function, write, before, after)
     return after
@@ -776,11 +779,20 @@ def _base_init(ev: Evaluator, base: Instance, init: Function) -> Frame:
     return frame
 
 
-def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[tuple[Function, Expr, Expr | None]]:
-    """The methods (and functions outside) that write the attribute, with what they leave in it.
+class _Written(NamedTuple):
+    """A function that writes an attribute, and what it leaves there.
 
-    For code outside there is also what it calls the object.
+    ``where`` is what code outside the class calls the object; ``inside``: that code changes what the attribute holds.
     """
+
+    function: Function
+    expr: Expr
+    where: Expr | None = None
+    inside: bool = False
+
+
+def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[_Written]:
+    """The methods (and functions outside) that write the attribute."""
     program = ev.program
     classes = list(program.mro(base.cls))
     if not base.exact:
@@ -794,23 +806,24 @@ def _steps(ev: Evaluator, base: Instance, name: str) -> Iterator[tuple[Function,
             path = method.parameters[0].name
             expr = ev.summary(method).exit.get(f"{path}.{name}")
             if expr is not None:
-                yield method, expr, None
+                yield _Written(method, expr)
     owners = {m for c in classes for m in c.methods.values()}
     seen = 0
     for function in program.storing(name, base.cls.module):
         if function in owners or seen > MAX_WRITERS:
             continue
         seen += 1
-        for write in ev.summary(function).writes:
+        summary = ev.summary(function)
+        for write in (*summary.writes, *summary.filled):
             if write.name == name and _is_instance_of(ev, write.base, function, base.cls):
-                yield function, write.value, write.base
+                yield _Written(function, write.value, write.base, write in summary.filled)
 
 
 def writers(ev: Evaluator, root: object) -> Iterator[Function]:
     """The functions that change the attribute or the module-level name which is the root of a history."""
     match owner(root):
         case (Class() as cls, str(name)):
-            yield from (f for f, _, _ in _steps(ev, Instance(cls, Span("", 0), None), name))
+            yield from (step.function for step in _steps(ev, Instance(cls, Span("", 0), None), name))
         case ("global", Module() as module, str(name)):
             yield from (f for f in module.functions if name in f.stores and f.parameter(name) is None)
 
@@ -845,9 +858,8 @@ def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -
     )
 
 
-def _apply_step(
-    ev: Evaluator, base: Instance, name: str, before: Value, function: Function, expr: Expr, where: Expr | None
-) -> Value:
+def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _Written) -> Value:
+    function, expr, where, inside = step
     level = writer_level(ev, function) if base.level >= SESSION else base.level
     made = where is not None and isinstance(unchanged(where), Call)
     if made:
@@ -864,9 +876,14 @@ def _apply_step(
             frame = ev.new_frame(function, level, this=this, depth=len(ev.running))
         else:
             frame = _seen_from(ev, function, where, this, level)
+        if where is not None:
+            ev.filling[root] = marker
         value = ev.eval(expr, frame)
     finally:
         ev.attributes_active.discard(key)
+        ev.filling.pop(root, None)
+    if inside and not any(loops.holds_base(o, root) for o in options(value)):
+        return before  # emptied: another conversation begins
     before = _placed(before, value)
     # What is filled where it is made is new each time: it keeps nothing.
     result = loops.grown(ev, before, value, root, function.module.span(expr.at), level, history=not made)

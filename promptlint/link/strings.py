@@ -29,6 +29,7 @@ from promptlint.link.values import (
     Value,
     join,
     listed,
+    of_grown,
     stored,
     text,
     union,
@@ -160,6 +161,8 @@ def _by_key(value: Value) -> Value:
 def _element_pieces(ev: Evaluator, item: Item, span: Span) -> tuple[Piece, ...]:
     # What was kept in an earlier turn says what it said then.
     inner = pieces(ev, stored(item.value) if isinstance(item, History) else item.value, span)
+    if isinstance(item, History) and (grows := of_grown(item)):
+        inner = tuple(p.with_deps(union(p.deps, grows)) for p in inner)
     if isinstance(item, One):
         return tuple(replace(p, optional=p.optional or item.optional) for p in inner)
     return tuple(replace(p, repeats=True, optional=True) for p in inner)

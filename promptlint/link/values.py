@@ -753,6 +753,29 @@ def _cut_along(value: Seq, step: Step) -> Seq:
     )
 
 
+GROWN = "grown"
+"""Kind of the origin of text that is made of a list of texts, to which something is added from time to time."""
+
+
+def of_grown(item: History) -> Origins:
+    """What text made of a list depends on besides what its elements say: that there are more of them each time."""
+    if item.level < CALL:
+        return ()
+    told = tuple(options(item.value))
+    if not all(isinstance(t, (Text, Hole)) or _is_field(t) for t in told):
+        return ()
+    if all(isinstance(t, Text) and t.literal for t in told):
+        return ()
+    if any(o.axes & {Axis.CALL, Axis.TURN} for t in told for o in t.origins()):
+        return ()
+    return (Origin(GROWN, "a list that grows", item.span, item.level, frozenset({Axis.CALL, Axis.TURN})),)
+
+
+def _is_field(value: Value) -> bool:
+    """A field of something that is not known."""
+    return isinstance(value, External) and value.name.startswith(".")
+
+
 KEPT_KINDS = frozenset(("input", "user", "state", "reply", "history", "loop"))
 
 
