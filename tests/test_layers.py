@@ -23,7 +23,8 @@ LAYERS = (
     {"api", "engine"},
     {"output", "terminal", "fix"},
     {"probe", "server"},
-    {"commands"},
+    {"testing"},
+    {"commands", "pytest_plugin"},
     {"cli"},
     {"__main__"},
 )

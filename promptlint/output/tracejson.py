@@ -89,14 +89,14 @@ def _site(site: Sequence[Frame]) -> list[dict[str, object]]:
 
 def _group(group: Group, predicted: Sequence[object] | None) -> dict[str, object]:
     example = group.example
-    before, after = tracewords.pair(group)
+    before, after = tracewords.pair(group.cause, group.example.before, group.example.after)
     return {
         "cause": str(group.cause),
         "region": group.region or None,
         "path": group.path or None,
         "site": _site(group.site),
         "models": sorted(group.models),
-        "advice": tracewords.advice(group),
+        "advice": tracewords.advice(group.cause),
         "predicted": None if predicted is None or not group.site else bool(predicted),
         **_totals(group.totals),
         "example": {

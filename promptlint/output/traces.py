@@ -128,7 +128,7 @@ def _group(number: int, group: Group, totals: Totals, comparison: Comparison | N
         yield _indented(line)
     example = group.example
     if example.before or example.after:
-        before, after = tracewords.pair(group)
+        before, after = tracewords.pair(group.cause, group.example.before, group.example.after)
         yield _indented(f"before  {before}", "green")
         yield _indented(f"now     {after}", "red")
     yield _indented(tracewords.compared(group), "dim")
@@ -136,7 +136,7 @@ def _group(number: int, group: Group, totals: Totals, comparison: Comparison | N
         found = comparison.predicted[number - 1]
         said = "; ".join(f"{one.rule} at {words.spot(one.primary)}" for one in found[:3])
         yield _indented(f"check predicts it: {said}" if found else "check does not predict it", "magenta")
-    yield _indented(tracewords.advice(group))
+    yield _indented(tracewords.advice(group.cause))
 
 
 def _indented(text: str, style: str = "") -> Padding:

@@ -54,9 +54,9 @@ def cause(group: Group) -> str:
     return f"{group.cause} in {where}" if where and "tool" not in str(group.cause) else str(group.cause)
 
 
-def advice(group: Group) -> str:
+def advice(cause: Cause | Change) -> str:
     """What to do about it; "" where nothing can be said."""
-    return _ADVICE.get(group.cause, "")
+    return _ADVICE.get(cause, "")
 
 
 def site(frames: Sequence[Frame]) -> str:
@@ -92,10 +92,10 @@ def compared(group: Group) -> str:
     return f"request {example.request}, {ago(round(example.gap, 1))} after {example.base} {kind}"
 
 
-def pair(group: Group) -> tuple[str, str]:
-    """The texts of the example around their difference; spaces are drawn where they are what differs."""
-    texts = (group.example.before, group.example.after)
-    if group.cause is Change.WHITESPACE:
+def pair(change: Cause | Change, before: str, after: str) -> tuple[str, str]:
+    """Two texts around their difference; spaces are drawn where they are what differs."""
+    texts = (before, after)
+    if change is Change.WHITESPACE:
         drawn = str.maketrans({" ": "·", "\n": "↵", "\t": "→", "\r": "␍"})
         texts = (texts[0].translate(drawn), texts[1].translate(drawn))
     return shown(texts[0]), shown(texts[1])
