@@ -67,11 +67,11 @@ def shape(body: Body) -> str:
 
 def _typeless(messages: Sequence[Any]) -> bool:
     blocks = (block for message in messages for block in _list(message, "content"))
-    return any(isinstance(block, Mapping) and "type" not in block for block in blocks)
+    return any(isinstance(block, dict) and "type" not in block for block in blocks)
 
 
 def _get(value: Any, key: str) -> Any:
-    return value.get(key) if isinstance(value, Mapping) else None
+    return value.get(key) if isinstance(value, dict) else None
 
 
 def _list(value: Any, key: str) -> list[Any]:
@@ -114,7 +114,7 @@ def _responses(body: Body) -> Iterator[Part]:
 
 
 def _item(item: Any, path: str, region: str) -> Iterator[Part]:
-    if not isinstance(item, Mapping) or _get(item, "role"):
+    if not isinstance(item, dict) or _get(item, "role"):
         yield from _message(item, path, region)
         return
     kind = _KINDS.get(str(item.get("type")), str(item.get("type")))
@@ -193,7 +193,7 @@ def _tools(body: Body) -> Iterator[Part]:
 
 def _message(message: Any, path: str, region: str) -> Iterator[Part]:
     """The blocks of a message with a role: thinking first, then content, calls, and whatever else it carries."""
-    if not isinstance(message, Mapping):
+    if not isinstance(message, dict):
         yield Part(region, path, "text", "user", message)
         return
     role = str(message.get("role") or "user")
@@ -229,9 +229,12 @@ def _content(content: Any, path: str, region: str, role: str) -> Iterator[Part]:
 
 
 def _block(block: Any, path: str, region: str, role: str) -> Part:
-    if not isinstance(block, Mapping):
+    if not isinstance(block, dict):
         return Part(region, path, "text", role, block)
-    value, marked = stripped(block), marker(block)
+    marked = marker(block)
+    if block.get("type") == "text" and len(block) == 2 + (marked is not None) and "text" in block:
+        return Part(region, f"{path}.text", "text", role, block["text"], marked)
+    value = stripped(block)
     if "type" in value:
         kind = _KINDS.get(str(value["type"]), str(value["type"]))
         if kind == "text" and value.keys() <= {"type", "text"}:

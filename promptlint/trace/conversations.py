@@ -78,8 +78,9 @@ class Conversations:
         found = self._lookup(sent)
         conversation = self._owner(sent) or Conversation()
         recent = list(conversation.recent)
-        base = _best(sent, recent) or _best(sent, found) or self._at_site(sent)
-        earlier = {one.number: one for one in (*recent[-3:], *found, *([base] if base else []))}
+        beside = self._kept.get(self._sites.get(_site(sent), 0))
+        base = _best(sent, recent) or _best(sent, [*found, *([beside] if beside else [])])
+        earlier = {one.number: one for one in (*recent[-2:], *found, *([base] if base else []))}
         others = [one for one in recent if one.pool != sent.pool]
         return Placed(
             sent,
@@ -129,10 +130,6 @@ class Conversations:
             if entry is not None:
                 return [self._kept[number] for number in entry if number in self._kept]
         return []
-
-    def _at_site(self, sent: Sent) -> Sent | None:
-        """The last request from the same place in the code, where nothing else is known."""
-        return self._kept.get(self._sites.get(_site(sent), 0))
 
     def _keep(self, sent: Sent, conversation: Conversation) -> None:
         if len(conversation.recent) == _RECENT:
@@ -197,8 +194,12 @@ def _answered(shape: tuple[str, str, str]) -> bool:
 
 
 def _best(sent: Sent, requests: Iterable[Sent]) -> Sent | None:
-    """The one that shares most from the first part on; of equals the latest."""
-    return max(requests, key=lambda one: (one.pool == sent.pool, _tokens(sent, one), one.number), default=None)
+    """The one that shares most from the first part on; of equals the latest from the same place in the code."""
+
+    def worth(one: Sent) -> tuple[bool, int, bool, int]:
+        return one.pool == sent.pool, _tokens(sent, one), one.site == sent.site, one.number
+
+    return max(requests, key=worth, default=None)
 
 
 def _tokens(sent: Sent, one: Sent) -> int:

@@ -233,8 +233,9 @@ def _undiverged(placed: Placed, plain: Verdict, pool: Sequence[Sent]) -> Verdict
     lost = had - plain.read
     whole = Cause.HIT if plain.read else Cause.NEW
     if had < facts.minimum and not plain.read:
-        told = placed.same or sent.marked
-        return replace(plain, cause=Cause.BELOW if told else Cause.NEW, note=f"{had:,} of {facts.minimum:,} tokens")
+        short = sent.total < facts.minimum and (placed.same or sent.marked)
+        note = f"{sent.total:,} of {facts.minimum:,} tokens" if short else ""
+        return replace(plain, cause=Cause.BELOW if short else Cause.NEW, note=note)
     if lost < _LEAST:
         return replace(plain, cause=whole)
     names = tuple(name for name in differing(base.parameters, sent.parameters) if facts.invalidates(name))

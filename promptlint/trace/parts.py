@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,16 +40,16 @@ def dumps(value: Any) -> str:
 
 def marker(block: Any, keys: tuple[str, ...] = MARKERS) -> str | None:
     """The lifetime that a marker on this block asks for, "" for the usual one; ``None`` where there is no marker."""
-    if isinstance(block, Mapping):
+    if isinstance(block, dict):
         for key in keys:
-            if _is_marker(key, block.get(key)):
+            if key in block and _is_marker(key, block[key]):
                 return str(block[key].get("ttl") or "")
     return None
 
 
 def stripped(value: Any) -> Any:
     """The value without the cache markers in it."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {k: stripped(v) for k, v in value.items() if not (k in MARKERS and (v is None or _is_marker(k, v)))}
     return [stripped(item) for item in value] if isinstance(value, list) else value
 
@@ -59,6 +58,6 @@ def _is_marker(key: str, value: Any) -> bool:
     """A tool may have an argument of the same name, so the value has to look like one, too."""
     return (
         key in MARKERS
-        and isinstance(value, Mapping)
+        and isinstance(value, dict)
         and (value.get("type") in ("ephemeral", "default") or value.get("mode") == "explicit")
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from promptlint.prices import Price, input_price
-from promptlint.provider import Facts
+from promptlint.provider import facts
 from promptlint.trace.explain import SOUND, Cause, Verdict
 from promptlint.trace.format import Frame
 from promptlint.trace.texts import Change
@@ -20,6 +20,45 @@ ROWS = 2000
 _MOST = 20_000
 """Groups and conversations that are told apart; those that lost least are summed up as others beyond that."""
 _AGREES = 0.05
+_STEP = 1000
+"""Tokens by which sizes of requests are rounded up for their price, which depends on them with some models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What the input of one request cost, and what of it was lost, in prices of an uncached token; and that price in
+    dollars, 0 where it is not known.
+    """
+
+    weight: float
+    lost: float
+    price: float
+
+
+def billed(verdict: Verdict) -> Bill:
+    """The bill of a request, by its usage."""
+    sent, usage, facts = verdict.sent, verdict.sent.usage, verdict.sent.facts
+    read = 1.0 if facts.read is None else facts.read
+    written = usage.written or ()
+    weight = sent.total - (usage.read or 0) - usage.stored + (usage.read or 0) * read
+    weight += sum(tokens * facts.write_price(ttl) for ttl, tokens in written)
+    if usage.read is None and verdict.predicted:
+        written = verdict.predicted.written
+    paid = max((facts.write_price(ttl) for ttl, tokens in written if tokens), default=1.0)
+    size = -(-sent.total // _STEP) * _STEP
+    return Bill(weight, verdict.lost * max(0.0, paid - read), _price(facts.provider, facts.model, size))
+
+
+@cache
+def _price(provider: str, model: str | None, size: int) -> float:
+    """Dollars of an input token in a request of this size."""
+    price = _prices(provider, model)
+    return price(size) if price else 0.0
+
+
+@cache
+def _prices(provider: str, model: str | None) -> Price | None:
+    return input_price(facts(provider, model))
 
 
 @dataclass(slots=True)
@@ -53,59 +92,35 @@ class Totals:
         """The share of input tokens that came from the cache, of those of which it is known."""
         return self.read / self.reported if self.reported else None
 
-    def add(self, verdict: Verdict) -> None:
+    def add(self, verdict: Verdict, bill: Bill) -> None:
         """Counts one more request."""
-        sent, usage, facts = verdict.sent, verdict.sent.usage, verdict.sent.facts
+        sent, usage = verdict.sent, verdict.sent.usage
         self.requests += 1
         if verdict.cause in (Cause.FAILED, Cause.REFUSED):
             self.failed += 1
             return
-        total, written = sent.total, dict(usage.written or ())
-        self.total += total
+        self.total += sent.total
         self.output += usage.output or 0
         self.written += usage.stored
         if usage.read is not None:
-            self.reported += total
+            self.reported += sent.total
             self.read += usage.read
         if usage.read is not None and usage.total is not None and verdict.predicted is not None:
             expected = verdict.predicted.read
             self.compared += 1
-            self.agreed += abs(expected - usage.read) <= max(_AGREES * total, 2 * facts.granularity)
+            self.agreed += abs(expected - usage.read) <= max(_AGREES * sent.total, 2 * sent.facts.granularity)
             self.predicted += expected
             self.compared_read += usage.read
-        read = usage.read or 0
-        weight = (
-            total
-            - read
-            - usage.stored
-            + read * (1.0 if facts.read is None else facts.read)
-            + sum(tokens * facts.write_price(ttl) for ttl, tokens in written.items())
-        )
-        lost = verdict.lost * lost_price(verdict)
-        self.weight += weight
         self.lost += verdict.lost
-        self.lost_weight += lost
-        if price := _price(facts):
-            self.dollars += weight * price(total)
-            self.lost_dollars += lost * price(total)
+        self.weight += bill.weight
+        self.lost_weight += bill.lost
+        self.dollars += bill.weight * bill.price
+        self.lost_dollars += bill.lost * bill.price
 
     def __iadd__(self, other: Totals) -> Totals:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
-
-
-@cache
-def _price(facts: Facts) -> Price | None:
-    return input_price(facts)
-
-
-def lost_price(verdict: Verdict) -> float:
-    """What a lost token cost more than one that is read, in prices of an uncached one."""
-    facts, usage = verdict.sent.facts, verdict.sent.usage
-    wrote = usage.written or (verdict.predicted.written if verdict.predicted and usage.read is None else ())
-    paid = max((facts.write_price(ttl) for ttl, tokens in wrote if tokens), default=1.0)
-    return max(0.0, paid - (1.0 if facts.read is None else facts.read))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,14 +235,14 @@ class Tally:
 
     def add(self, verdict: Verdict) -> None:
         """Counts one more request."""
-        sent = verdict.sent
-        self.totals.add(verdict)
-        self.causes.setdefault(verdict.cause, Totals()).add(verdict)
-        self.models.setdefault((sent.facts.provider, sent.facts.model or "?"), Totals()).add(verdict)
+        sent, bill = verdict.sent, billed(verdict)
+        self.totals.add(verdict, bill)
+        self.causes.setdefault(verdict.cause, Totals()).add(verdict, bill)
+        self.models.setdefault((sent.facts.provider, sent.facts.model or "?"), Totals()).add(verdict, bill)
         if sent.site in self.sites or len(self.sites) < _MOST:
-            self.sites.setdefault(sent.site, Totals()).add(verdict)
+            self.sites.setdefault(sent.site, Totals()).add(verdict, bill)
         self.conversation_count = max(self.conversation_count, verdict.conversation)
-        self.conversations.setdefault(verdict.conversation, Totals()).add(verdict)
+        self.conversations.setdefault(verdict.conversation, Totals()).add(verdict, bill)
         if len(self.conversations) > 2 * _MOST:
             ranked = sorted(self.conversations, key=lambda number: -self.conversations[number].lost_weight)
             for number in ranked[_MOST:]:
@@ -236,9 +251,9 @@ class Tally:
         if len(self.rows) < ROWS:
             self.rows.append(_row(verdict))
         if verdict.cause not in SOUND:
-            self._group(verdict)
+            self._group(verdict, bill)
 
-    def _group(self, verdict: Verdict) -> None:
+    def _group(self, verdict: Verdict, bill: Bill) -> None:
         divergence = verdict.divergence
         path = re.sub(r"\[\d+\]", "[*]", divergence.path) if divergence else ""
         key = (verdict.cause, verdict.sent.site, verdict.region, path)
@@ -250,7 +265,7 @@ class Tally:
             self.groups[key] = group
         elif verdict.lost > group.example.lost:
             group.example = _example(verdict)
-        group.totals.add(verdict)
+        group.totals.add(verdict, bill)
         group.models.add(verdict.sent.facts.model or "?")
 
     def ranked(self) -> list[Group]:

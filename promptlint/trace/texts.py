@@ -37,8 +37,8 @@ class Change(StrEnum):
 _KINDS = {"t": Change.CLOCK, "d": Change.CLOCK, "u": Change.ID, "i": Change.ID, "n": Change.NUMBER}
 _CONTEXT = 36
 """Characters shown on either side of a difference."""
-_LONGEST = 200_000
-"""Pieces up to which two texts are compared beyond their first difference."""
+_AROUND = 120
+"""Characters on either side of what differs that are looked at more closely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,36 @@ class Difference:
 
 def difference(before: str, after: str) -> Difference:
     """How ``after`` differs from ``before``; they must differ."""
-    hidden = (redaction.parse(before), redaction.parse(after))
-    one, two = (
-        redacted.pieces if redacted else tuple(Piece(kind, len(piece), piece) for kind, piece in redaction.cut(text))
-        for redacted, text in zip(hidden, (before, after), strict=True)
-    )
-    shared, plain = _common(one, two), not any(hidden)
-    at = _common(before, after) if plain else sum(piece.length for piece in one[:shared])
-    shown = (_snippet(before, at), _snippet(after, at)) if plain else (_hashed(one, shared), _hashed(two, shared))
-    whole = _whole(before, after, *hidden) or _part(one[shared:], two[shared:])
-    return Difference(whole, at, _kept(one, two, shared), *shown)
+    one, two = redaction.parse(before), redaction.parse(after)
+    if one and two:
+        return _of_hashes(one, two)
+    at = _common(before, after)
+    tail = min(_common(before[::-1], after[::-1]), len(before) - at, len(after) - at)
+    start = max(0, before.rfind(" ", 0, max(0, at - _AROUND)))  # what is equal is only cut around the difference
+    ends = [len(text) - max(0, tail - _AROUND) for text in (before, after)]
+    old, new = (_pieces(text[start:end]) for text, end in zip((before, after), ends, strict=True))
+    shared = _common(old, new)
+    kept = _kept(old[shared:], new[shared:]) * (ends[1] - at) + len(after) - ends[1]
+    change = _whole(before, after) or _part(old[shared:], new[shared:])
+    share = min(1.0, kept / max(1, len(after) - at))
+    return Difference(change, at, share, _snippet(before, at), _snippet(after, at))
+
+
+def _of_hashes(before: Redacted, after: Redacted) -> Difference:
+    one, two = before.pieces, after.pieces
+    shared = _common(one, two)
+    change = Change.WHITESPACE if before.spaceless == after.spaceless else None
+    if change is None and before.bag == after.bag:
+        change = Change.PERMUTATION
+    at = sum(piece.length for piece in one[:shared])
+    kept = _kept(one[shared:], two[shared:])
+    shown = (_hashed(one, shared), _hashed(two, shared))
+    return Difference(change or _part(one[shared:], two[shared:]), at, kept, *shown)
+
+
+def _pieces(text: str) -> tuple[Piece, ...]:
+    """A plain text as pieces, each its own hash."""
+    return tuple(Piece(kind, len(piece), piece) for kind, piece in redaction.cut(text))
 
 
 def _common(one: Sequence[object], two: Sequence[object]) -> int:
@@ -80,12 +100,8 @@ def _common(one: Sequence[object], two: Sequence[object]) -> int:
     return low
 
 
-def _whole(before: str, after: str, one: Redacted | None, two: Redacted | None) -> Change | None:
+def _whole(before: str, after: str) -> Change | None:
     """What the texts differ in when they say the same in some way."""
-    if one and two:
-        if one.spaceless == two.spaceless:
-            return Change.WHITESPACE
-        return Change.PERMUTATION if one.bag == two.bag else None
     words, others = before.split(), after.split()
     if "".join(words) == "".join(others):
         return Change.WHITESPACE
@@ -121,17 +137,16 @@ def _slid(one: Sequence[Piece], two: Sequence[Piece]) -> bool:
     return any(len(one) - i > 2 and list(one[i:]) == list(two[: len(one) - i]) for i in starts)
 
 
-def _kept(one: Sequence[Piece], two: Sequence[Piece], shared: int) -> float:
-    """The share of the second, from the difference on, that the first has behind it, too."""
-    rest = two[shared:]
-    whole = sum(piece.length for piece in rest)
-    if not whole or len(rest) > _LONGEST or len(one) > _LONGEST:
+def _kept(one: Sequence[Piece], two: Sequence[Piece]) -> float:
+    """The share of the second that the first has somewhere, too."""
+    whole = sum(piece.length for piece in two)
+    if not whole:
         return 0.0
-    left = Counter(piece for piece in one[shared:] if piece.kind != "s")
+    left = Counter(piece.hash for piece in one if piece.kind != "s")
     kept = 0
-    for piece in rest:
-        if piece.kind == "s" or left[piece] > 0:
-            left[piece] -= 1
+    for piece in two:
+        if piece.kind == "s" or left[piece.hash] > 0:
+            left[piece.hash] -= 1
             kept += piece.length if piece.kind == "w" or piece.length > 2 else 0
     return kept / whole
 
