@@ -177,7 +177,7 @@ def _urllib(module: ModuleType, own: str) -> None:
         request = module.Request(fullurl) if isinstance(fullurl, str) else fullurl
         body = request.data if data is None else data
         address = request.full_url
-        turned = _turned(request.method or "POST", address, body, own) if body else None
+        turned = _turned("POST", address, body, own) if body else None
         if turned is not None:
             request.full_url = turned
             request.add_header(_REAL, address)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from promptlint.finding import Finding
+from promptlint.output.words import count
 from promptlint.probe import samples
 from promptlint.probe.claims import Claim, claims
 from promptlint.probe.pairs import Relation
@@ -37,7 +38,7 @@ def examine(
         progress("running", len(worlds), _MOST_RUNS)
         run = stage.run(world)
         if run.error:
-            stage.notes.append(f"run {len(worlds) + 1} ended after {len(run.exchanges)} requests: {run.error}")
+            stage.notes.append(f"run {len(worlds) + 1} ended after {count(len(run.exchanges), 'request')}: {run.error}")
         seen += read(run, len(worlds))
         worlds.append(world)
         made[:] = claims(findings, seen) if len(worlds) > 1 else []
