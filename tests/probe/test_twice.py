@@ -186,7 +186,7 @@ def test_a_program_that_ends_early_or_not_at_all(folder: Path) -> None:
     assert made["main"].forecast
     assert notes[0] == "run 1 ended after 1 request: ZeroDivisionError: division by zero"
     write(folder, "def main(): time.sleep(99)")
-    with Stage("app:main", folder, seconds=0.5) as stage, pytest.raises(TwiceError, match="not ended after 0.5 s"):
+    with Stage("app:main", folder, seconds=0.5) as stage, pytest.raises(TwiceError, match=r"not ended after 0\.5 s"):
         stage.run(MINUTE)
 
 
