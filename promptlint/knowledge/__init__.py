@@ -92,7 +92,8 @@ class SinkRow:
     ``distinctive``: ``call`` as a suffix of attributes identifies the sink without knowing the receiver; ``requires``:
     then at least one of these keywords (or ``**kwargs``) must be passed. ``stateful``: the receiver keeps the history
     itself and only appends to it; ``keeper`` names the arguments, of the constructor or else of the call, without all
-    of which it keeps the history for the length of a call only. ``confidence`` is "high" or "medium".
+    of which it keeps the history for the length of a call only. ``returns`` names methods or keys of the result that
+    give an argument back, with the turns of the call behind it. ``confidence`` is "high" or "medium".
     """
 
     id: str
@@ -108,6 +109,7 @@ class SinkRow:
     stateful: bool
     because: str
     keeper: tuple[str, ...] = ()
+    returns: dict[str, str] = field(default_factory=dict)
 
     @property
     def suffix(self) -> str:
@@ -426,13 +428,28 @@ class _Rows:
         provider, positional = row.text("provider", "unknown"), row.texts("positional", ())
         requires, distinctive = row.texts("requires", ()), row.flag("distinctive")
         confidence, stateful = row.choice("confidence", ("high", "medium"), "high"), row.flag("stateful")
-        keeper = row.texts("keeper", ())
+        keeper, returns = row.texts("keeper", ()), row.mapping("returns")
         parts, nested = header.parts(row, "parts")
         row.done(("call", "types", "parts", "nested", "positional", "requires", "provider"))
         if not set(parts.values()) - {"ignore"} and not nested:
             raise row.fail("parts", "missing: no argument is part of a request")
+        if unknown := set(returns.values()) - parts.keys():
+            raise row.fail("returns", f"no argument of the call is named {', '.join(sorted(unknown))}")
         sink = SinkRow(
-            "", provider, types, "", parts, nested, positional, requires, distinctive, confidence, stateful, "", keeper
+            "",
+            provider,
+            types,
+            "",
+            parts,
+            nested,
+            positional,
+            requires,
+            distinctive,
+            confidence,
+            stateful,
+            "",
+            keeper,
+            returns,
         )
         for call in calls:
             label = f"{types[0].rpartition('.')[0]}.{call}" if types else call

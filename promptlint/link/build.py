@@ -320,6 +320,8 @@ class _Builder(Layout):
         row, func = self.sink.row, self.sink.call.func
         if not row.stateful:
             return None
+        if row.returns and self.histories_known():
+            return None  # the program keeps the turns itself, and gives them back
         if any(name in row.parts for name in row.keeper):
             given = [k for k, v in self.sink.call.keywords if k is None or (k in row.keeper and not is_none(v))]
             return None if given else self.frame.level_at(self.sink.call.loops)

@@ -60,6 +60,7 @@ from promptlint.link.values import (
     Origins,
     Rest,
     Routine,
+    Sent,
     Seq,
     Text,
     Value,
@@ -565,6 +566,8 @@ def item(base: Value, key: Value, span: Span, shown: str) -> Value:
 
 
 def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
+    if isinstance(base, Sent) and isinstance(key, Text) and key.literal in base.returns:
+        return base.returns[key.literal].get()
     if isinstance(base, Map):
         name = key.literal if isinstance(key, Text) else None
         if name is not None:

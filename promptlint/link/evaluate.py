@@ -46,7 +46,7 @@ from promptlint.expression import (
 )
 from promptlint.expression import Item as ItemOf
 from promptlint.index import Class, Function, Module
-from promptlint.knowledge import ClientRow, EntryRow
+from promptlint.knowledge import ClientRow, EntryRow, SinkRow
 from promptlint.link import callers, containers, externals, loops, objects, prompts, sinks, strings, switches
 from promptlint.link.program import BUILTINS, Program, is_abstract
 from promptlint.link.values import (
@@ -312,9 +312,9 @@ class Evaluator:
             self._hints[span.path] = found
         return found.get(span.line, {})
 
-    def is_sink_name(self, name: str) -> bool:
-        """Whether a qualified name is a call that sends a request."""
-        return sinks.row_for_name(self.knowledge, name) is not None
+    def sink_row(self, name: str) -> SinkRow | None:
+        """The row of a qualified name that is a call which sends a request."""
+        return sinks.row_for_name(self.knowledge, name)
 
     def is_sink_call(self, node: Call) -> bool:
         return sinks.row_for_shape(self.knowledge, node) is not None

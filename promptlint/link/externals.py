@@ -7,13 +7,14 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr, Call, Expr, Star, unchanged
 from promptlint.index import Function
-from promptlint.knowledge import SourceRow
-from promptlint.link import containers, datafiles, jinja, prompts, stores, strings
+from promptlint.knowledge import SinkRow, SourceRow
+from promptlint.link import containers, contexts, datafiles, jinja, prompts, stores, strings
 from promptlint.link.loops import any_element, base_marker
 from promptlint.link.objects import session_value
 from promptlint.link.values import (
@@ -28,6 +29,7 @@ from promptlint.link.values import (
     Hole,
     Instance,
     Item,
+    Lazy,
     Many,
     Map,
     Namespace,
@@ -283,8 +285,9 @@ class _Args:
 def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     """The result of calling something outside the project."""
     name = func.name
-    if ev.is_sink_name(name) and not prompts.asks_nobody(ev, func.this):
-        return reply(ev, node, frame)
+    sends = ev.sink_row(name)
+    if sends is not None and not prompts.asks_nobody(ev, func.this):
+        return replace(reply(ev, node, frame), returns=_returned(ev, sends, node, frame))
     args = _Args(ev, node, frame)
     if name.startswith("."):
         assert func.this is not None
@@ -335,6 +338,26 @@ def reply(ev: Evaluator, node: Call, frame: Frame) -> Sent:
     span = ev.span(frame, node)
     axes = frozenset({Axis.CALL, Axis.TURN})
     return Sent(node, span, (Origin("reply", "a reply of the model", span, frame.level_at(node.loops), axes),))
+
+
+def _returned(ev: Evaluator, row: SinkRow, node: Call, frame: Frame) -> dict[str, Lazy]:
+    """What the result of a call gives back: the turns that the call was given, with those that it made behind them."""
+
+    def made(key: str, argument: str) -> Value:
+        given = dict(node.keywords).get(argument)
+        position = row.positional.index(argument) if argument in row.positional else len(node.args)
+        if given is None and position < len(node.args):
+            given = node.args[position]
+        span = ev.span(frame, node)
+        kept = ev.eval(given, frame) if given is not None else Seq("list", (), span)
+        if isinstance(kept, Map) and key in kept.entries:
+            kept = kept.entries[key].value
+        if isinstance(kept, Text):  # the first question
+            kept = Seq("list", (One(kept, span),), span)
+        sequence = containers.as_seq(ev, kept, span)
+        return replace(sequence, items=(*sequence.items, Rest(Hole("the turns of the run", span), span)))
+
+    return {key: Lazy(partial(made, key, argument)) for key, argument in row.returns.items()}
 
 
 def _client(ev: Evaluator, name: str, args: _Args) -> External | None:
@@ -543,6 +566,8 @@ def method(ev: Evaluator, this: Value, name: str, args: _Args, qualified: str = 
             results.append(_hole_method(ev, option, name, args))
         elif isinstance(option, External) and option.instance:
             results.append(_instance_method(ev, option, name, args, qualified))
+        elif isinstance(option, Sent) and name in option.returns:
+            results.append(option.returns[name].get())
         elif isinstance(option, Instance) and name in ("model_dump", "dict", "_asdict"):
             results.append(_fields_of(option, args))
         elif isinstance(option, Type) and name in VALIDATORS:
@@ -802,6 +827,8 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: _Args, qual
         return source(row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50))
     if this.name == "json.text" and name in ("encode", "decode", "strip"):
         return this
+    if this.name == contexts.TYPE and name == "get":
+        return contexts.value_of(ev, this, args.node) or this.keywords.get("default") or args.hole()
     if this.name == "pathlib.Path":
         if name in ("read_text", "open"):
             return _content(ev, this, args)

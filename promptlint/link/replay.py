@@ -111,7 +111,7 @@ def two_forms(ev: Evaluator, items: Sequence[Item]) -> Iterator[TwoForms]:
     for number, item in enumerate(items):
         if not isinstance(item, One) or item.optional:
             continue
-        sent = _told(ev, item.value)
+        sent = _told(ev, item.value, whole=False)
         steps = any(isinstance(later, History) for later in items[number:])
         for history in kept if sent is not None else ():
             if any(history is later for later in items[number:]):
@@ -141,15 +141,15 @@ class _Told:
     span: Span
 
 
-def _told(ev: Evaluator, message: Value) -> _Told | None:
-    """Who says what in a message of text; ``None`` when that is not known for certain."""
+def _told(ev: Evaluator, message: Value, whole: bool = True) -> _Told | None:
+    """Who says what in a message of text; ``None`` when that, or the ``whole`` of it, is not known for certain."""
     if not isinstance(message, Map) or message.rest or message.entries.keys() - {"role", "content", "tool_call_id"}:
         return None
     role, content = message.entries.get("role"), message.entries.get("content")
     if role is None or content is None:
         return None
     who, pieces = possible_texts(role.value) or frozenset(), _text_of(ev, content.value, content.span)
-    unsure = any(p.optional or p.repeats or p.base is not None or "bound" in p.features for p in pieces)
+    unsure = any((whole and not _is_sure(p)) or p.base is not None or "bound" in p.features for p in pieces)
     if unsure or not who & {"user", "tool"}:
         return None
     return _Told(who, pieces, role.span)
@@ -178,7 +178,7 @@ def _difference(sent: Sequence[Piece], stored: Sequence[Piece]) -> tuple[str, Sp
     known = {(p.text or "").strip() for p in stored if p.text is not None}
     more = [p for p in sent if p.text is not None or not any(_is_same(p, hole) for hole in holes)]
     more = [p for p in more if p.text is None or (p.text.strip() and p.text.strip() not in known)]
-    if not more:
+    if not any(map(_is_sure, more)):
         return None
     first = next((p for p in more if p.text is None), more[0])
     shown = first.name if first.text is None else f'"{_first_line(first.text)}"'
@@ -190,6 +190,11 @@ def _first_line(text: str) -> str:
     return line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]}…"
 
 
+def _is_sure(piece: Piece) -> bool:
+    """Whether a run of text is there, once."""
+    return not piece.optional and not piece.repeats
+
+
 def _says(piece: Piece) -> frozenset[tuple[str, Span]]:
     """What of the outside a run of text says."""
     return frozenset((o.kind, o.span) for o in piece.deps if o.kind in _SAID)
@@ -197,4 +202,4 @@ def _says(piece: Piece) -> frozenset[tuple[str, Span]]:
 
 def _is_same(sent: Piece, stored: Piece) -> bool:
     """Whether two runs of text are one value."""
-    return sent.text is None and sent.name == stored.name and _says(sent) == _says(stored)
+    return sent.text is None and _is_sure(sent) and sent.name == stored.name and _says(sent) == _says(stored)

@@ -568,6 +568,8 @@ class Sent(Value):
     call: Call
     span: Span
     deps: Origins = ()
+    returns: dict[str, Lazy] = field(default_factory=dict)
+    """What methods of it give back that the call was given."""
 
     def origins(self) -> Origins:
         return self.deps
