@@ -104,7 +104,7 @@ class Conversations:
         for name in (sent.previous, sent.retry_of):
             if name and name in self._responses:
                 return self._open.get(self._owners.get(self._responses[name], 0))
-        parts = zip(sent.keys, sent.sizes, sent.shapes, strict=True)
+        parts = zip(sent.nameless, sent.sizes, sent.shapes, strict=True)
         messages = [(key, size, shape) for key, size, shape in parts if shape[0] == "messages"]
         if not any(_answered(shape) for _, _, shape in messages):
             return None
@@ -173,7 +173,7 @@ class Conversations:
             if self._prefixes.get((sent.pool, chain), (0, 0))[0] == number:
                 del self._prefixes[sent.pool, chain]
         history = _history(sent)
-        for key in set(history).difference(newer.keys if newer else ()):
+        for key in set(history).difference(newer.nameless if newer else ()):
             if self._messages.get(key) == conversation.number:
                 del self._messages[key]
         if history and self._histories.get(whole := list(chained(history))[-1]) == number:
@@ -184,8 +184,8 @@ class Conversations:
 
 
 def _history(sent: Sent) -> list[int]:
-    """The parts that are messages."""
-    return [key for key, (region, _, _) in zip(sent.keys, sent.shapes, strict=True) if region == "messages"]
+    """The parts that are messages, without ids."""
+    return [key for key, (region, _, _) in zip(sent.nameless, sent.shapes, strict=True) if region == "messages"]
 
 
 def _answered(shape: tuple[str, str, str]) -> bool:

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from promptlint.trace.parts import Part, dumps
+from promptlint.trace.parts import IDS, Part, dumps
 from promptlint.trace.texts import Change, Difference, difference
-
-_IDS = frozenset(("id", "tool_use_id", "tool_call_id", "call_id", "toolUseId", "response_id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +70,17 @@ def compare(earlier: Sequence[Part], later: Sequence[Part]) -> Divergence | None
 
 def _kept(earlier: Sequence[Part], later: Sequence[Part], index: int) -> tuple[tuple[int, float], ...]:
     """Of the parts of the later request from ``index`` on those that the earlier has somewhere behind it, too."""
-    left = Counter(_key(part) for part in earlier)
+    left = Counter(_nameless(part) for part in earlier)
     kept = []
     for number, part in enumerate(later, index):
-        if left[_key(part)] > 0:
-            left[_key(part)] -= 1
+        if left[_nameless(part)] > 0:
+            left[_nameless(part)] -= 1
             kept.append((number, 1.0))
     return tuple(kept)
+
+
+def _nameless(part: Part) -> tuple[str, str, str, str]:
+    return part.region, part.role, part.kind, part.nameless
 
 
 def _whole(
@@ -145,7 +147,7 @@ def _differences(one: Any, two: Any, path: str) -> Iterator[tuple[str, Differenc
 
 def _inside(one: Any, two: Any, path: str, key: str) -> Iterator[tuple[str, Difference]]:
     for where, found in _differences(one, two, path):
-        if key in _IDS and isinstance(two, str):
+        if key in IDS and isinstance(two, str):
             found = Difference(Change.IDS, found.at, found.kept, found.before, found.after)
         yield where, found
 

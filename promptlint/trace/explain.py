@@ -203,7 +203,9 @@ def _diverged(
     kept = round(sum(sent.sizes[index] * share for index, share in found.kept) * sent.scale)
     possible = _tokens(sent, found.index) + kept
     lost = min(kept, possible - plain.read)
-    least = _LEAST if placed.same else max(_MUCH, round(_SHARE * sent.total))
+    least = max(_MUCH, round(_SHARE * sent.total))
+    if placed.same:  # whole parts that were there before are no rounding, however small
+        least = 1 if any(share == 1 for _, share in found.kept) else _LEAST
     if lost < least or possible < sent.facts.minimum or _expired(base, sent):
         return None
     if sent.facts.trigger == "explicit" and not (_asks(sent) and _asks(base)):

@@ -8,6 +8,9 @@ from typing import Any
 
 MARKERS = ("cache_control", "prompt_cache_breakpoint", "cachePoint")
 """Keys that ask for a cache entry: they are no prompt text."""
+IDS = frozenset(("id", "tool_use_id", "tool_call_id", "call_id", "toolUseId", "response_id"))
+"""Fields that tie a call and its result together."""
+_WRAPPERS = ("toolUse", "toolResult", "functionCall", "functionResponse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,20 @@ class Part:
     def text(self) -> str:
         """The part as text: JSON with the keys in the order in which they were sent where it is more than text."""
         return self.value if isinstance(self.value, str) else dumps(self.value)
+
+    @property
+    def nameless(self) -> str:
+        """The text without the ids of calls and results: those may be given anew when a history is rebuilt."""
+        if self.kind not in ("tool_use", "tool_result") or not isinstance(self.value, dict):
+            return self.text
+        return dumps(_nameless(self.value))
+
+
+def _nameless(value: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: inner for key, inner in value.items() if key not in IDS}
+    return {
+        key: _nameless(inner) if key in _WRAPPERS and isinstance(inner, dict) else inner for key, inner in kept.items()
+    }
 
 
 def dumps(value: Any) -> str:

@@ -33,9 +33,9 @@ _REMEMBERED = 400_000
 class Sent:
     """A request of a trace.
 
-    ``keys`` are hashes of its parts as the model sees them, ``chain`` hashes of all parts up to each, ``sizes`` tokens
-    by estimate, ``shapes`` region, kind and role, ``marks`` the lifetimes that markers ask for by index. ``site`` are
-    the frames of the call, innermost first. ``packed`` is the body.
+    ``keys`` are hashes of its parts as the model sees them, ``nameless`` those without ids, ``chain`` hashes of all
+    parts up to each, ``sizes`` tokens by estimate, ``shapes`` region, kind and role, ``marks`` the lifetimes that
+    markers ask for by index. ``site`` are the frames of the call, innermost first. ``packed`` is the body.
     """
 
     number: int
@@ -48,6 +48,7 @@ class Sent:
     facts: Facts
     site: tuple[Frame, ...]
     keys: array[int]
+    nameless: array[int]
     chain: array[int]
     sizes: array[int]
     shapes: tuple[tuple[str, str, str], ...]
@@ -123,7 +124,11 @@ class Observer:
         facts = provider.facts(name, model)
         request = wire.parse(body, exchange.api or "", facts, exchange.headers)
         parts = tuple(wire.rendered(request.parts, facts))
-        keys = [_hash(part) for part in parts]
+        keys = [_hash(part, part.text) for part in parts]
+        calls = ("tool_use", "tool_result")
+        nameless = [
+            _hash(part, part.nameless) if part.kind in calls else key for key, part in zip(keys, parts, strict=True)
+        ]
         sizes = [self._size(key, part, facts) for key, part in zip(keys, parts, strict=True)]
         return Sent(
             number=number,
@@ -136,6 +141,7 @@ class Observer:
             facts=facts,
             site=exchange.stack,
             keys=array("Q", keys),
+            nameless=array("Q", nameless),
             chain=array("Q", chained(keys)),
             sizes=array("L", sizes),
             shapes=tuple(_shape(part.region, part.kind, part.role) for part in parts),
@@ -181,8 +187,8 @@ def _shape(*shape: str) -> tuple[str, str, str]:
     return _shapes.setdefault((region, kind, role), (region, kind, role))
 
 
-def _hash(part: Part) -> int:
-    data = f"{part.region}\0{part.role}\0{part.kind}\0{part.text}".encode("utf-8", "surrogatepass")
+def _hash(part: Part, text: str) -> int:
+    data = f"{part.region}\0{part.role}\0{part.kind}\0{text}".encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "big")
 
 
