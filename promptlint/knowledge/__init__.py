@@ -35,6 +35,7 @@ PARTS = {
     "url": "the address, which tells the provider",
     "open": "may add anything to the request",
     "param": "a parameter that is no prompt text but belongs to the request",
+    "documented": "a class whose docstring is system text, or an object made by a client row that has such text",
     "filter": "a function, or a list of them, that gets the kept messages before each request and returns what is sent",
     "adds-time": "when true, the library writes the time of each run into the system text",
     "time-format": "the format of that time, as strftime reads it",
@@ -46,7 +47,7 @@ PARTS = {
     "adds-state": "when true, the library looks up text for each run and writes it into the system text",
     "ignore": "no part of the prefix",
 }
-"""What an argument of a request can be; an argument that a row does not name is "param"."""
+"""What an argument of a request can be; one that a row does not name is what the row says of "*", or "param"."""
 
 KINDS = {
     "time": ("call", "the current time"),

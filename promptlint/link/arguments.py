@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,9 +25,11 @@ from promptlint.link.values import (
     Origin,
     Routine,
     Text,
+    Type,
     Value,
     literal,
     options,
+    text,
 )
 from promptlint.request import (
     LEFT_OUT,
@@ -83,7 +86,7 @@ class Arguments(Causes):
                 self.parts.open.append(f"**{option.name}")
 
     def _argument(self, name: str, value: Value, span: Span, optional: bool) -> None:
-        part = self.sink.row.parts.get(name, "param")
+        part = self.sink.row.parts.get(name) or self.sink.row.parts.get("*", "param")
         self._place(part, name, value, span, optional, self.sink.row.nested.get(name, {}))
 
     def _place(self, part: str, name: str, value: Value, span: Span, optional: bool, nested: dict[str, str]) -> None:
@@ -120,6 +123,9 @@ class Arguments(Causes):
             return
         if part == "client":
             self._client(value, span)
+            return
+        if part == "documented":
+            self._documented(value, span, optional)
             return
         if part == "piped":
             for chain in options(self._receiver()):
@@ -254,6 +260,18 @@ class Arguments(Causes):
                 elif isinstance(option, Hole) and "wrapped-client" in option.features:
                     self.parts.open.append(option.name)
             receiver = following
+
+    def _documented(self, value: Value, span: Span, optional: bool) -> None:
+        """A class that says in its docstring what is asked for, or an object or text that does."""
+        for option in options(value):
+            if isinstance(option, External):
+                self._client(option, span)
+            elif isinstance(option, Type):
+                written = objects.class_attribute(self.ev, option, "__doc__", span)
+                known = ast.get_docstring(option.cls.node) if isinstance(written, Hole) else None
+                self.parts.add("system", text(known, span) if known else written, span, optional)
+            else:
+                self.parts.add("system", option, span, optional)
 
     def _clients(self, name: str, value: Value, span: Span) -> None:
         """A list of objects that each have a hand in the request: middleware, plug-ins, capabilities."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,12 @@ from promptlint.expression import (
     Global,
     Literal,
     Mutate,
+    Param,
     Phi,
     SeqOf,
     Star,
 )
-from promptlint.index import Function
+from promptlint.index import Class, Function
 from promptlint.link.program import reference_name
 from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, options
 
@@ -66,6 +68,8 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
     if function.name == "__init__" and function.owner is not None:
         names = {function.owner.name, "__init__"} | {c.name for c in ev.program.subclasses(function.owner)}
     found: list[Caller] = []
+    if function.name == "__init__" and function.owner is not None:
+        found += _through_class(ev, function, function.owner)
     for name in sorted(names):
         for caller, call in ev.program.calls_named(name, function.module):
             if len(found) >= MAX_CALLERS:
@@ -81,6 +85,20 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
             if match is not None:
                 found.append(match)
     return found
+
+
+def _through_class(ev: Evaluator, function: Function, owner: Class) -> Iterator[Caller]:
+    """The calls ``cls(...)`` in the alternative constructors of a class and of those below it."""
+    for cls in (owner, *ev.program.subclasses(owner)):
+        if ev.program.method(cls, "__init__") is not function:
+            continue
+        for method in cls.methods.values():
+            if "classmethod" not in method.decorator_names or not method.parameters:
+                continue
+            for call in ev.summary(method).calls:
+                if isinstance(call.func, Param) and call.func.name == method.parameters[0].name:
+                    made = Instance(cls, ev.span(ev.generic(method), call), None)
+                    yield Caller(method, call, Routine(function, None, made))
 
 
 def _match(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:

@@ -36,8 +36,7 @@ def files(program: Program) -> list[SourceRef]:
 
 
 def _possible(program: Program, row: SinkRow) -> bool:
-    library = (row.types[0] if row.types else row.call).partition(".")[0]
-    return row.by_shape or program.knows(library)
+    return row.by_shape or any(program.knows(name.partition(".")[0]) for name in row.types or (row.call,))
 
 
 def _shapes(row: SinkRow) -> Iterator[_Shape]:

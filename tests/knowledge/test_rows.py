@@ -244,7 +244,7 @@ def test_types_of_sinks_have_a_maker() -> None:
     made = {c.type for rows in KNOWLEDGE.clients.values() for c in rows}
     made |= {p.type for p in KNOWLEDGE.pipes.values()}
     abstract = re.compile(
-        r"ChatEngine$|\.BaseChatModel$|\.CompiledGraph$|\.AsyncClient$|ChatSession$|\.Chat$|AsyncInstructor$"
+        r"ChatEngine$|\.BaseChatModel$|\.CompiledGraph$|\.AsyncClient$|ChatSession$|\.Chat$|AsyncInstructor$|\.LLMModel$"
     )
     orphans = {t for s in KNOWLEDGE.sinks for t in s.types} - made
     assert {t for t in orphans if not abstract.search(t)} == set()
