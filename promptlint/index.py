@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from promptlint.expression import At
-from promptlint.source import Source, span
+from promptlint.source import Source, parse, span
 from promptlint.span import Span
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
@@ -38,6 +39,12 @@ class Function:
     """Attribute and global names that the body may change (a superset, from a plain walk)."""
     edited: frozenset[str] = frozenset()
     """Local names whose inside the body changes."""
+    bound: frozenset[str] | None = None
+    """Names that are local to it, once it was summarised."""
+    declares: bool = False
+    """The body only declares: ``...``, ``pass``, a docstring, or ``raise NotImplementedError``."""
+    stripped: bool = False
+    """The body was given up before anybody asked for it; ``Module.restore`` brings it back."""
 
     def __repr__(self) -> str:
         return f"<{self.module.name}:{self.qualname}>"
@@ -86,7 +93,7 @@ class Module:
         self.source = source
         self.name = name
         self.is_package = is_package
-        self.tree = tree
+        self._tree: ast.Module | None = tree
         self.functions: list[Function] = []
         self.classes: dict[str, Class] = {}
         self.definitions: dict[ast.AST, Function | Class] = {}
@@ -97,10 +104,48 @@ class Module:
         self.body = Function(self, "<module>", "<module>", tree, None, None)
         self.stars: list[tuple[int, str | None]] = []
         self._spans: dict[At, Span] = {}
-        _Indexer(self).run()
+        _Indexer(self, tree).run()
 
     def __repr__(self) -> str:
         return f"<module {self.name}>"
+
+    @property
+    def tree(self) -> ast.Module:
+        """The whole syntax tree; parsed again where parts of it were given up."""
+        return self._tree if self._tree is not None else _parsed_again(self)
+
+    def syntax(self, function: Function) -> ast.AST:
+        """The node of one of the functions with its whole body."""
+        if self._tree is not None:
+            return function.node
+        kind, place = type(function.node), At.start(function.node)
+        same = (n for n in ast.walk(self.tree) if isinstance(n, kind) and At.start(n) == place)
+        return next(same, function.node)
+
+    def strip(self) -> None:
+        """Gives the bodies up: most files are parsed for their definitions, and a tree takes 30 times its text."""
+        for function in (self.body, *self.functions, *(c.body for c in self.classes.values() if c.body is not None)):
+            if _emptied(function):
+                function.stripped = True
+        self._tree = None
+
+    def restore(self) -> None:
+        """Brings all bodies back, before the first of them is summarised."""
+        again = Module(self.source, self.name, self.is_package, _whole(self.source))
+        same = list(zip(again.definitions, self.definitions.values(), strict=True))
+        self.definitions.update(same)
+        for node, own in [(again.body.node, self.body), *same]:
+            if isinstance(own, Class):
+                assert isinstance(node, ast.ClassDef)
+                own.node = node
+            else:
+                assert isinstance(node, FunctionNode)
+                own.node, own.stripped = node, False
+
+    def shed(self, function: Function) -> None:
+        """Gives up the body of a function that was summarised."""
+        if _emptied(function):
+            self._tree = None
 
     @property
     def path(self) -> str:
@@ -111,6 +156,41 @@ class Module:
         if known is None:
             known = self._spans[at] = span(self.source, at)
         return known
+
+
+@lru_cache(maxsize=6)  # the rare questions that a whole tree answers come one after the other
+def _parsed_again(module: Module) -> ast.Module:
+    return _whole(module.source)
+
+
+def _whole(source: Source) -> ast.Module:
+    """The tree of a source that was parsed before."""
+    tree = parse(source)
+    assert isinstance(tree, ast.Module)
+    return tree
+
+
+def _emptied(function: Function) -> bool:
+    """Takes all but the docstring out of a body; lambdas are let alone."""
+    body = function.node.body
+    if not isinstance(body, list):
+        return False
+    documented = bool(body) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    del body[documented:]
+    return True
+
+
+def _declares(body: list[ast.stmt]) -> bool:
+    statements = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    if not statements:
+        return True
+    if len(statements) > 1:
+        return False
+    last = statements[0]
+    if isinstance(last, ast.Raise) and last.exc is not None:
+        exc = last.exc.func if isinstance(last.exc, ast.Call) else last.exc
+        return terminal(exc) == "NotImplementedError"
+    return isinstance(last, ast.Pass)
 
 
 def terminal(node: ast.expr) -> str | None:
@@ -194,8 +274,9 @@ def push_children(node: ast.AST, stack: list[ast.AST]) -> None:
 class _Indexer:
     """One walk over a tree, without recursion on expressions deeper than the statement level."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, tree: ast.Module) -> None:
         self.module = module
+        self.tree = tree
         self.stores: dict[Function, set[str]] = {}
         self.edited: dict[Function, set[str]] = {}
         """Local names whose inside a function changes."""
@@ -203,7 +284,7 @@ class _Indexer:
         self.aliases: list[tuple[Function, str, ast.expr]] = []
 
     def run(self) -> None:
-        self._body(self.module.tree.body, self.module.body, None, "")
+        self._body(self.tree.body, self.module.body, None, "")
         # A change inside a loop variable is a change to what the loop runs over; inner loops stand behind outer ones.
         for function, target, iterable in reversed(self.loops):
             if _names(target) & self.edited.get(function, set()):
@@ -324,6 +405,7 @@ class _Indexer:
                 if "overload" in owner.methods[name].decorator_names:
                     owner.methods[name] = function
         body: list[ast.stmt] = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
+        function.declares = not isinstance(node, ast.Lambda) and _declares(node.body)
         self._body(body, function, None, f"{prefix}{name}.")
 
     def _class(self, node: ast.ClassDef, parent: Function, prefix: str) -> None:

@@ -71,6 +71,10 @@ class Source:
         """The syntax tree, or why there is none."""
         return parse(self)
 
+    def forget_tree(self) -> None:
+        """Leaves the tree to those who have it."""
+        self.__dict__.pop("tree", None)
+
     @cached_property
     def lines(self) -> list[str]:
         """The lines as the Python tokenizer counts them (a form feed or U+2028 does not end a line)."""

@@ -252,6 +252,7 @@ class _Summariser:
         self.is_module = isinstance(node, ast.Module)
         self.globals: set[str] = set()
         self.local = frozenset[str]() if self.is_module else _locals(node)
+        function.bound = self.local
         self.enclosing = _enclosing_names(function)
         self.initial: Env = {}
 
@@ -1205,7 +1206,7 @@ def _enclosing_names(function: Function) -> frozenset[str]:
     names: set[str] = set()
     parent = function.parent
     while parent is not None and not isinstance(parent.node, ast.Module):
-        names |= _locals(parent.node)
+        names |= _locals(parent.node) if parent.bound is None else parent.bound
         parent = parent.parent
     return frozenset(names)
 

@@ -71,7 +71,10 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
     if function.name == "__init__" and function.owner is not None:
         found += _through_class(ev, function, function.owner)
     for name in sorted(names):
-        for caller, call in ev.program.calls_named(name, function.module):
+        own = function.owner if name == "__init__" else None
+        program = ev.program
+        calls = program.base_constructor_calls(own) if own is not None else program.calls_named(name, function.module)
+        for caller, call in calls:
             if len(found) >= MAX_CALLERS:
                 return found
             match = _match(ev, function, caller, call)
@@ -156,7 +159,7 @@ def same_method(ev: Evaluator, called: Function, wanted: Function) -> bool:
         return True
     if called.name != wanted.name or called.owner is None or wanted.owner is None:
         return False
-    return called.owner in ev.program.mro(wanted.owner) or wanted.owner in ev.program.subclasses(called.owner)
+    return ev.program.is_below(wanted.owner, called.owner)
 
 
 def _aimed(routine: Routine, function: Function) -> Routine:

@@ -20,15 +20,16 @@ def fanned_out(function: Function, call: Call) -> Span | None:
     """Where ``function`` starts ``call`` several times at once; ``None`` when it waits for each, or sends one ahead."""
     parents: dict[ast.AST, ast.AST] = {}
     found: ast.Call | None = None
-    for node in ast.walk(function.node):
+    body = function.module.syntax(function)
+    for node in ast.walk(body):
         for child in ast.iter_child_nodes(node):
             parents[child] = node
         if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == call.at[:2]:
             if (node.end_lineno, node.end_col_offset) == call.at[2:]:
                 found = node
-    if found is None or _one_at_a_time(function.node) or not _starts_many(found, parents, function.node):
+    if found is None or _one_at_a_time(body) or not _starts_many(found, parents, body):
         return None
-    if _warmed_up(found, parents, function.node):
+    if _warmed_up(found, parents, body):
         return None
     return function.module.span(call.at)
 

@@ -514,7 +514,7 @@ class Evaluator:
         if name == "__package__":
             return text(module.name if module.is_package else module.name.rpartition(".")[0], span)
         if name == "__doc__":
-            return text(ast.get_docstring(module.tree) or "", span)
+            return text(ast.get_docstring(module.body.node) or "", span)  # type: ignore[arg-type]
         if name in BUILTINS:
             return External(f"builtins.{name}", span)
         return Hole(name, span)

@@ -32,7 +32,7 @@ def _of_loop(chain: Chain) -> Pace | None:
     if frame is None:
         return None
     place = (loop.state.at.lineno, loop.state.at.col_offset)
-    for node in ast.walk(frame.function.node):
+    for node in ast.walk(frame.module.syntax(frame.function)):
         if isinstance(node, ast.While | ast.For | ast.AsyncFor) and (node.lineno, node.col_offset) == place:
             sleeps = [
                 (call, s) for call in _sleeps(node.body) if (s := _number(call.args[0], frame.module)) is not None

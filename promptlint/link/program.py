@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 import re
 from collections.abc import Iterator
 
@@ -17,6 +18,10 @@ from promptlint.summarise import summarise
 
 MANY_FILES = 300
 """In larger trees, a package that does not name another one makes no use of it."""
+MAX_SEARCHED = 250
+"""Files that are parsed to find those who use a name; more of them use it for something else."""
+MAX_WHOLE = 6_000_000
+"""Bytes of Python that are parsed before trees are given up where they can be made again: about 200 MB of memory."""
 MAX_FAMILY = 8
 """Methods of one name that a receiver of unknown class may mean."""
 MAX_FULFILLING = 4
@@ -33,6 +38,7 @@ class Program:
         self.knowledge = knowledge
         self.broken: dict[str, Broken] = {}
         self.unreadable: dict[str, Unreadable] = {}
+        self._parsed = 0
         self._modules: dict[SourceRef, Module | None] = {}
         self._refs: dict[Module, SourceRef] = {}
         self._summaries: dict[Function, Summary] = {}
@@ -64,6 +70,10 @@ class Program:
             else:
                 module = Module(source, ref.module, ref.is_package, tree)
                 self._refs[module] = ref
+                source.forget_tree()
+                self._parsed += len(source.data)
+                if self._parsed > MAX_WHOLE:
+                    module.strip()
         self._modules[ref] = module
         return module
 
@@ -78,20 +88,41 @@ class Program:
     def mentioning(self, name: str, how: str = "", near: Module | None = None) -> Iterator[Module]:
         """Parsed files in which an identifier occurs (tests left out) and whose text matches the pattern ``how``.
 
-        In a tree of thousands of files, only those of the package of ``near`` and of packages that name it.
+        In a tree of thousands of files, only those of the package of ``near`` and of packages that import it; and where
+        these are too many, those among them that import it themselves, the nearest first.
         """
         related = self._users(near) if near is not None and len(self.project.files) > MANY_FILES else None
         matches = re.compile(how.encode() if name.isascii() else b"").search
-        for ref in self.project.mentions(name):
-            if not ref.is_test and (related is None or ref.module.partition(".")[0] in related) and matches(ref.data):
-                module = self.parse(ref)
-                if module is not None:
-                    yield module
+        found = [
+            ref
+            for ref in self.project.mentions(name)
+            if not ref.is_test and (related is None or ref.module.partition(".")[0] in related) and matches(ref.data)
+        ]
+        for ref in found if near is None or len(found) <= MAX_SEARCHED else self._nearest(found, near):
+            module = self.parse(ref)
+            if module is not None:
+                yield module
+
+    def _nearest(self, found: list[SourceRef], near: Module) -> list[SourceRef]:
+        """The ``MAX_SEARCHED`` files that have most to do with a module, in their order."""
+        package = near.name.partition(".")[0]
+        imported = _importing(package)
+        here = self.ref(near).directory.split(os.sep)
+
+        def distance(ref: SourceRef) -> tuple[bool, int]:
+            there = ref.directory.split(os.sep)
+            shared = next((i for i, (x, y) in enumerate(zip(here, there, strict=False)) if x != y), len(there))
+            return ref.module.partition(".")[0] != package and not imported.search(ref.data), -shared
+
+        nearest = set(sorted(found, key=distance)[:MAX_SEARCHED])
+        return [ref for ref in found if ref in nearest]
 
     def _users(self, near: Module) -> frozenset[str]:
+        """The package of a module, and those that import something of that name."""
         package = near.name.partition(".")[0]
         if package not in self._packages:
-            naming = {ref.module.partition(".")[0] for ref in self.project.mentions(package)}
+            imported = _importing(package)
+            naming = {r.module.partition(".")[0] for r in self.project.mentions(package) if imported.search(r.data)}
             self._packages[package] = frozenset({package, *naming})
         return self._packages[package]
 
@@ -127,12 +158,16 @@ class Program:
         known = self._summaries.get(function)
         if known is None:
             ref = self.ref(function.module)
+            if function.stripped:
+                function.module.restore()
             package = self.project.relative(ref, 1, None) or ""
             try:
                 known = summarise(function, package)
             except RecursionError:
                 known = Summary()
             self._summaries[function] = known
+            if self._parsed > MAX_WHOLE:
+                function.module.shed(function)
         return known
 
     # -- classes ------------------------------------------------------------------------------------------------
@@ -222,29 +257,44 @@ class Program:
         if cls not in self._subclasses:
             self._subclasses[cls] = ()
             fulfilling = list(self._fulfilling(cls))
-            found: list[Class] = fulfilling if len(fulfilling) <= MAX_FULFILLING else []
-            for module in self.mentioning(cls.name, r"class\s+\w+\s*[(\[]", cls.module):
-                for other in module.classes.values():
-                    if other is not cls and other not in found and cls in self.mro(other):
-                        found.append(other)
-            self._subclasses[cls] = tuple(found)
+            first = fulfilling if len(fulfilling) <= MAX_FULFILLING else []
+            derived = self._derived(cls)
+            rest = [c for c in derived if c not in first]
+            places = {c: i for m in {c.module for c in rest} for i, c in enumerate(m.classes.values())}
+            self._subclasses[cls] = (*first, *sorted(rest, key=lambda c: (c.module.path, places.get(c, 0))))
         return self._subclasses[cls]
+
+    def _derived(self, cls: Class) -> Iterator[Class]:
+        """The classes below ``cls``, each once, found by the names of their bases."""
+        waiting, seen = [cls], {cls}
+        while waiting:
+            base = waiting.pop()
+            named = rf"class\s+\w+\s*(?:\[[^\]]*\]\s*)?\([^:]*\b{base.name}\b|\b{base.name}\s+as\s"
+            for module in self.mentioning(base.name, named, base.module):
+                for other in module.classes.values():
+                    if other not in seen and base in self.bases(other):
+                        seen.add(other)
+                        waiting.append(other)
+                        yield other
+
+    def _is_protocol(self, cls: Class) -> bool:
+        self.bases(cls)
+        return any(base.endswith("Protocol") for base in self._foreign_bases.get(cls, ()))
 
     def _fulfilling(self, cls: Class) -> Iterator[Class]:
         """The classes that have every method of a protocol."""
         wanted = [name for name in cls.methods if not name.startswith("__")]
-        self.bases(cls)
-        if (
-            not wanted
-            or not self._foreign_bases[cls]
-            or not any(b.endswith("Protocol") for b in self._foreign_bases[cls])
-        ):
+        if not wanted or not self._is_protocol(cls):
             return
         rarest = max(wanted, key=len)
         for module in self.mentioning(rarest, rf"def\s+{rarest}\b"):
             for other in module.classes.values():
                 if other is not cls and all(self.method(other, name) is not None for name in wanted):
                     yield other
+
+    def is_below(self, cls: Class, base: Class) -> bool:
+        """Whether ``cls`` derives from ``base``, or fulfils it when it is a protocol."""
+        return base in self.mro(cls) or (self._is_protocol(base) and cls in self.subclasses(base))
 
     def method(self, cls: Class, name: str) -> Function | None:
         """The method that an instance of exactly ``cls`` has."""
@@ -311,20 +361,38 @@ class Program:
         if key not in self._calls:
             self._calls[key] = tuple(
                 (function, call)
-                for module in self.mentioning(name, rf"{name}\s*\(", near)
+                for module in self.mentioning(name, rf"{name}(?<!\w{name})(?<!def {name})\s*\(", near)
                 for function in module.called.get(name, ())
                 for call in self.summary(function).calls
                 if called_name(call) == name
             )
         yield from self._calls[key]
 
+    def base_constructor_calls(self, cls: Class) -> Iterator[tuple[Function, Call]]:
+        """Every call of ``__init__`` in the classes below ``cls``, and in files that call that of ``cls`` by name."""
+        below = set(self.subclasses(cls))
+        naming = set(self.mentioning(cls.name, rf"{cls.name}\.__init__\s*\(", cls.module))
+        for module in sorted({c.module for c in below} | naming, key=lambda m: m.path):
+            for function in module.called.get("__init__", ()):
+                if function.owner in below or module in naming:
+                    for call in self.summary(function).calls:
+                        if called_name(call) == "__init__":
+                            yield function, call
+
     def handed_over(self, name: str, near: Module) -> Iterator[tuple[Function, Call]]:
         """Every call that gets something called ``name`` as an argument."""
-        for module in self.mentioning(name, rf"{name}\s*[,)#]", near):
+        for module in self.mentioning(name, rf"{name}(?<!\w{name})\s*[,)#]", near):
             for function in module.called.get("&" + name, ()):
                 for call in self.summary(function).calls:
                     if any(reference_name(a) == name for a in (*call.args, *(v for _, v in call.keywords))):
                         yield function, call
+
+
+def _importing(package: str) -> re.Pattern[bytes]:
+    """What a file says that imports something of this name."""
+    name = re.escape(package)
+    statement = rf"(?m:^)[ \t]*(?:from|import)[ \t][^\n]*\b{name}\b"
+    return re.compile(rf"{statement}|import(?:_module|__)\(\s*[\"']{name}\b".encode())
 
 
 def _covers(node: ast.AST, line: int) -> bool:
@@ -352,16 +420,4 @@ def is_abstract(function: Function) -> bool:
     """A body that only declares: ``...``, ``pass``, a docstring, or ``raise NotImplementedError``."""
     if function.decorator_names & {"abstractmethod", "abstractproperty"}:
         return True
-    body = function.node.body
-    if not isinstance(body, list):
-        return False
-    statements = [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-    if not statements:
-        return True
-    if len(statements) > 1:
-        return False
-    last = statements[0]
-    if isinstance(last, ast.Raise) and last.exc is not None:
-        exc = last.exc.func if isinstance(last.exc, ast.Call) else last.exc
-        return terminal(exc) == "NotImplementedError"
-    return isinstance(last, ast.Pass)
+    return function.declares
