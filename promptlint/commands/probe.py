@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from promptlint.probe.plan import Plan
     from promptlint.probe.samples import Sample, Unusable
 
+_SHOWN = 5
 _FUNCTION = re.compile(r"[\w.]+:[\w.]+")
 
 
@@ -99,8 +100,15 @@ def _samples(target: str, base_url: str | None, served_by: str | None) -> list[S
     from promptlint.probe import samples
     from promptlint.trace import format
 
-    exchanges = format.read(target, lambda problem: click.echo(f"promptlint: {problem}", err=True))
-    return list(samples.read(exchanges, served_by=served_by, base_url=base_url))
+    problems: list[format.Problem] = []
+    found = list(samples.read(format.read(target, problems.append), served_by=served_by, base_url=base_url))
+    if not found and any(problem.lost for problem in problems):
+        raise click.UsageError(f"{target} is no trace: {problems[0]}")
+    for problem in problems[:_SHOWN]:
+        click.echo(f"promptlint: {problem}", err=True)
+    if len(problems) > _SHOWN:
+        click.echo(f"promptlint: {len(problems) - _SHOWN:,} more lines of {target} could not be read", err=True)
+    return found
 
 
 def _ran(target: str, findings: Sequence[Finding], base_url: str | None, served_by: str | None) -> list[Claim]:

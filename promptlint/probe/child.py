@@ -38,7 +38,8 @@ class Setup:
 def main(text: str) -> int:
     """Runs the function, and writes down how it ended."""
     setup = Setup(**json.loads(text))
-    sys.path.insert(0, os.getcwd())
+    here = os.getcwd()
+    sys.path[:0] = [folder for folder in (here, os.path.join(here, "src")) if os.path.isdir(folder)]
     error = ""
     try:
         _run(setup)

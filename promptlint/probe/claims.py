@@ -94,9 +94,13 @@ def _compared(site: str, finding: Finding | None, sent: Sequence[Sample]) -> Cla
     """The claim about one place with the pair that shows it best."""
     if finding is not None and finding.scope is Scope.REQUEST:
         return Claim(site, finding, sample=sent[0])
-    pairs = candidates(sent, finding.scope if finding else None, finding is not None and finding.region in _MESSAGES)
+    answered = [sample for sample in sent if (sample.exchange.status or 200) < 400]
+    pairs = candidates(
+        answered, finding.scope if finding else None, finding is not None and finding.region in _MESSAGES
+    )
     if not pairs:
-        return Claim(site, finding, missing="only one request was seen from there")
+        few = "only one request was seen" if answered else "no request was answered"
+        return Claim(site, finding, missing=f"{few} from there")
     if stateful := next((pair for pair in pairs if pair.second.wire.previous), None):
         known = stateful.second.wire.previous
         return Claim(site, finding, missing=f"the provider itself keeps the history (previous_response_id {known})")

@@ -93,7 +93,7 @@ def _named(claim: Claim, worlds: Sequence[World], alone: _Alone) -> Claim:
     place = next((n for n, sample in enumerate(base) if sample.exchange.body == pair.first.exchange.body), None)
     if place is None:  # the first world itself is not the same twice
         return replace(claim, axis="nothing that the probe controls: two equal runs differ, too")
-    for name, world in axes(worlds[pair.second.run]).items():
+    for name, world in axes(worlds[pair.second.run], found.difference.change):
         other = alone.samples(world)
         if place < len(other):
             difference = compare(base[place].wire.parts, other[place].wire.parts)

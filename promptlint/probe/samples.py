@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,11 @@ from urllib.parse import urlsplit
 from promptlint import provider
 from promptlint.provider import Facts
 from promptlint.trace import wire
-from promptlint.trace.format import Exchange, Frame
+from promptlint.trace.format import Exchange
 from promptlint.trace.wire import BodyError, Wire
+
+MOST = 100
+"""Requests of one place that are looked at: a trace may hold a million, and the first ones tell as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +30,8 @@ class Sample:
 
     @property
     def site(self) -> str:
-        """The line that sent it; the address where that is not known."""
-        return place(self.exchange.stack[0]) if self.exchange.stack else self.exchange.endpoint
+        """The place that sent it."""
+        return site(self.exchange)
 
     @property
     def process(self) -> tuple[int, int | None]:
@@ -40,9 +44,9 @@ class Sample:
         return urlsplit(self.exchange.endpoint).netloc
 
 
-def place(frame: Frame) -> str:
-    """A step of a call site in words."""
-    return f"{frame.file}:{frame.line}"
+def site(exchange: Exchange) -> str:
+    """The line that sent a request; the address where that is not known."""
+    return f"{exchange.stack[0].file}:{exchange.stack[0].line}" if exchange.stack else exchange.endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +60,16 @@ class Unusable:
 def read(
     exchanges: Iterable[Exchange], *, served_by: str | None = None, base_url: str | None = None, run: int = 0
 ) -> Iterator[Sample | Unusable]:
-    """The requests of a trace, without what an SDK sent once more by itself.
+    """The requests of a trace, without what an SDK sent once more by itself, and the first ``MOST`` of each place.
 
     ``served_by`` is the provider where the user says who it is, ``base_url`` where the probe will send to.
     """
+    seen: Counter[str] = Counter()
     for exchange in exchanges:
-        if exchange.retry_of is not None:
+        where = site(exchange)
+        if exchange.retry_of is not None or seen[where] >= MOST:
             continue
+        seen[where] += 1
         if exchange.redacted:
             yield Unusable(exchange, "the trace holds no texts (--redact-content)")
             continue

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from promptlint.probe.child import Setup
 from promptlint.trace.format import Exchange, read
+from promptlint.trace.texts import Change
 
 SECONDS = 120.0
 """How long one run may take."""
@@ -49,16 +50,25 @@ MORE = (World(61.0, 3, 1, 3), World(61.0, 4, 1, 4))
 """Further orders of sets, for those that two others leave as they are."""
 
 
-def axes(world: World) -> dict[str, World]:
-    """Worlds that differ from the first in one of the things in which this one does, by the name of that thing."""
+def axes(world: World, change: Change) -> list[tuple[str, World]]:
+    """Worlds that differ from the first in one of the things in which this one does, and the name of that thing.
+
+    The one that such a change mostly comes from is the first.
+    """
     hours = world.late / 3600
     late = f"{hours:g} h" if hours >= 1 else f"{world.late:g} s"
-    return {
-        f"the clock ({late} later)": replace(BASE, late=world.late),
-        "PYTHONHASHSEED (the order of sets)": replace(BASE, hashing=world.hashing),
-        "the random seed (random, uuid, os.urandom)": replace(BASE, seed=world.seed),
-        "the working directory": replace(BASE, folder=world.folder),
-    }
+    clock = (f"the clock ({late} later)", replace(BASE, late=world.late))
+    order = ("PYTHONHASHSEED (the order of sets)", replace(BASE, hashing=world.hashing))
+    chance = ("the random seed (random, uuid, os.urandom)", replace(BASE, seed=world.seed))
+    place = ("the working directory", replace(BASE, folder=world.folder))
+    match change:
+        case Change.PERMUTATION | Change.TOOL_REORDERED | Change.KEYS:
+            return [order, chance, clock, place]
+        case Change.ID | Change.IDS:
+            return [chance, clock, order, place]
+        case Change.TEXT:
+            return [place, order, chance, clock]
+    return [clock, chance, order, place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +136,12 @@ class Stage:
             return self.home
         place = Path(self._folder.name) / f"copy-{'abcdefgh'[number]}" / self.home.name
         shutil.rmtree(place, ignore_errors=True)
-        ignored = shutil.ignore_patterns(*_LEFT_OUT)
-        shutil.copytree(self.home, place, symlinks=True, ignore=ignored, ignore_dangling_symlinks=True)
+        try:
+            shutil.copytree(self.home, place, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        except shutil.Error as error:  # it has copied the rest
+            lost = f"{error.args[0][0][0]} and {len(error.args[0]) - 1} more"
+            note = f"files were left out of the copies that the runs take place in: {lost}"
+            self.notes += [note] if note not in self.notes else []
         return place
 
 

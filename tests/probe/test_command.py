@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -132,6 +133,7 @@ def test_a_run_that_fails(project: Path, capsys: Captured, monkeypatch: pytest.M
     ("args", "words"),
     [
         (["nowhere.jsonl"], '"nowhere.jsonl" is neither a trace nor module:function, such as app.chat:main'),
+        (["app.py"], "app.py is no trace: app.py:1: not JSON: Expecting value: line 1 column 1 (char 0)"),
         (["trace.jsonl", "nowhere"], "no such file or folder: nowhere"),
         (["trace.jsonl", "--provider", "anthropc"], 'no provider is called "anthropc"; did you mean "anthropic"?'),
     ],
@@ -167,3 +169,30 @@ def test_no_key_reaches_the_output(project: Path, vendor: Vendor, capsys: Captur
     _, out, err = run(capsys, "probe", trace(project, clocks(claude)), "--base-url", vendor.url, "--yes", "--save")
     written = (project / "promptlint-verdicts.json").read_text()
     assert [key for key in KEYS.values() if key in out + err + written] == []
+
+
+def test_a_program_with_faults_from_end_to_end(project: Path, vendor: Vendor, capsys: Captured) -> None:
+    """What check finds in a program is confirmed with what the program sends; its sound conversation is let alone."""
+    (project / "app.py").unlink()
+    shutil.copy(Path(__file__).parent / "data" / "agent.py", project)
+    status, out, _ = run(capsys, "probe", "agent:main", "--base-url", vendor.url, "--yes", "--json")
+    claims = json.loads(out)["claims"]
+    assert status == 1
+    assert {(claim["rule"], claim["verdict"]) for claim in claims} == {
+        ("unordered-tools", "confirmed"),
+        ("sliding-window", "confirmed"),
+        ("volatile-time", "confirmed"),
+        ("breakpoint-on-volatile", "confirmed"),
+        (None, "refuted"),
+    }
+    assert len(vendor.received) == 12
+    for claim in claims:
+        for request in claim["requests"]:
+            told = request["reported"]
+            assert request["predicted"] == {"read": told["read"], "total": told["total"]}, claim["site"]
+
+
+def test_a_trace_of_failed_requests(project: Path, vendor: Vendor, capsys: Captured) -> None:
+    failed = [replace(exchange, status=529) for exchange in clocks(claude)]
+    _, out, _ = run(capsys, "probe", trace(project, failed), "--json")
+    assert [claim["reason"] for claim in json.loads(out)["claims"]] == ["no request was answered from there"]
