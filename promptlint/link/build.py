@@ -64,7 +64,7 @@ from promptlint.link.messages import (
 )
 from promptlint.link.parameters import deciding, may_be_missing, origins_of_test
 from promptlint.link.prose import deep_text
-from promptlint.link.switches import SWITCHED, asks_for_command
+from promptlint.link.switches import SWITCHED, asks_for_command, on_command
 from promptlint.link.usage import usage_of
 
 _BESIDE_CACHED = {"cached_content": "cached-content", "system_instruction": "system", "tools": "tools"}
@@ -197,7 +197,8 @@ class _Builder(Layout):
     def _open(self) -> Iterator[str]:
         """What may add to the request without being seen, each once."""
         yield from dict.fromkeys(self.parts.open)
-        if self.marker_seen and not self.breakpoints and not self.placed:
+        marked = self.marker_seen or any(edit.kind == "mark" for edit, _ in self.edits)
+        if marked and not self.breakpoints and not self.placed:
             yield "markers set elsewhere"
 
     def _parallel(self, facts: providers.Facts, reuse: Reuse) -> Span | None:
@@ -510,17 +511,22 @@ class _Builder(Layout):
         cuts: tuple[Step, ...] = ()
         cutting = {self.ev.program.function_at(e.span) for e, _ in self.edits if e.kind == "window"}
         for edit, position in self.edits:
-            if (edit.kind, edit.span) in seen or edit.span.line <= 0 or edit.kind in ("unmark", "cap"):
+            if (edit.kind, edit.span) in seen or edit.span.line <= 0 or edit.kind in ("mark", "unmark", "cap"):
                 continue
             if edit.kind == thinking.EDIT and not (edit.behind or self._of_old_turns(edit.span)):
                 continue
             if edit.kind in ("rewrite", "prepend") and edit.value is not None and not may_be_message(edit.value):
                 continue
             seen.add((edit.kind, edit.span))
-            causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
             function = self.ev.program.function_at(edit.span) or self.frame.function
+            if self._is_never_run(function):
+                continue
+            causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
             guard, limit = guard_of(self.ev, edit.guards, function)
-            if edit.kind == "rewrite" and guard in ("always", "threshold") and (limit or 0) <= LARGE_MESSAGES:
+            if edit.kind == "prepend" and _retold(edit) and _COMPACTS.search(function.name):
+                guard = "threshold"
+            rare = edit.kind in ("rewrite", "prepend") and guard in ("always", "threshold")
+            if rare and (limit or 0) <= LARGE_MESSAGES:
                 above = self._limit_of_calls(edit.span, inf)
                 if above is not None and above > LARGE_MESSAGES:
                     guard, limit = "threshold", above
@@ -529,7 +535,11 @@ class _Builder(Layout):
                 guard, bulk = self._guard_of_window(edit, guard, limit)
             elif guard == "threshold" and limit is not None and limit <= LARGE_MESSAGES:
                 guard = "always"
-            if edit.kind == "prepend" and ((function in cutting and _retold(edit)) or not self._prepends_history()):
+            if edit.kind == "prepend" and (
+                (function in cutting and _retold(edit))
+                or not self._prepends_history()
+                or (not causes and edit.value is not None and role_of(edit.value) in ("system", "developer"))
+            ):
                 continue
             flow = edit.steps if edit.kind == "replay" else ()
             if edit.kind == "window":
@@ -565,6 +575,21 @@ class _Builder(Layout):
     def _of_old_turns(self, place: Span) -> bool:
         module = next((m for m in self.ev.program.modules if m.path == place.path), None)
         return module is not None and thinking.only_of_old_turns(module.tree, place.line)
+
+    def _is_never_run(self, function: Function) -> bool:
+        """Whether nothing in the project, nor a library, runs a method off the way, or one of the same name."""
+        owner = function.owner
+        if function in self.on_way or owner is None or function.decorators or self.ev.program.foreign_bases(owner):
+            return False
+        if function.name.startswith("__") and function.name not in ("__setitem__", "__delitem__"):
+            return False
+        return not (
+            next(self.ev.program.calls_named(function.name, function.module), None)
+            or callers.of(self.ev, function)
+            or chains.entry_of(self.ev, function)
+            or chains.is_offered(self.ev, function)
+            or on_command(self.ev, function)
+        )
 
     def _guard_of_window(self, edit: Edit, guard: str, limit: float | None) -> tuple[str, bool]:
         """The guard of a cut, and whether it takes several turns at once that come back one by one."""

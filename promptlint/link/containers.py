@@ -598,8 +598,10 @@ def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
         if index < 0 and len(items) >= -index and all(isinstance(i, One) and not i.optional for i in items[index:]):
             return items[index].value
     if isinstance(base, Seq):
-        from promptlint.link.loops import any_element
+        from promptlint.link.loops import any_element, first_element
 
+        if isinstance(key, Const) and key.value == 0 and base.kind != "set":
+            return first_element(base, span, shown)
         deps = choosing((key,))
         one = any_element(base, span, shown)
         return chosen(one, deps) if deps else one
@@ -1215,12 +1217,27 @@ def _only_marks(new: Expr, key: str) -> bool:
             return copied and all(k is None or (isinstance(k, Literal) and k.value in MARKERS) for k, _ in parts)
         same = isinstance(new.element, Element) and new.element.loop == loop and not more
         return same and any(_names_marker(t) for t in tests)
-    if isinstance(new, SeqOf) and any(_is_marker_block(i) for i in new.items):
+    if isinstance(new, SeqOf) and any(isinstance(i, DictOf) and _marks(i) for i in new.items):
         rest = [i for i in new.items if not _is_marker_block(i)]
-        held = [v for i in rest if isinstance(i, DictOf) for _, v in i.items if not isinstance(v, Literal)]
-        wrapped = all(isinstance(v, ItemOf) and isinstance(v.key, Literal) and v.key.value == key for v in held)
+        held = [(k, v) for i in rest if isinstance(i, DictOf) for k, v in i.items if not isinstance(v, Literal)]
+        wrapped = all(_is_key(k) or _reads(v, key) for k, v in held)
         return wrapped and all(isinstance(i, (DictOf, Star)) for i in rest)
     return False
+
+
+def _marks(block: DictOf) -> bool:
+    return any(_is_key(k) for k, _ in block.items)
+
+
+def _is_key(node: Expr | None) -> bool:
+    return isinstance(node, Literal) and node.value in MARKERS
+
+
+def _reads(node: Expr, key: str) -> bool:
+    """``x[key]`` or ``x.get(key)``."""
+    if isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name == "get" and node.args:
+        return isinstance(node.args[0], Literal) and node.args[0].value == key
+    return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value == key
 
 
 def _is_marker_block(node: Expr) -> bool:
@@ -1289,7 +1306,7 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
             if isinstance(last, (History, Many)):
                 return replace(base, items=(*base.items, One(value, span)))  # the newest one alone
             return replace(base, items=(*base.items[:-1], replace(last, held=join((last.value, value)))))
-        return base
+        return with_edit(base, Edit("mark", span, ev.snippet(frame, node.at), node.guards))
     if where == -1 or alike.is_newest(node.args[0], ev.summary(frame.function).loops):
         # The newest element: not sent yet on the usual path.
         return base

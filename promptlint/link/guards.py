@@ -30,7 +30,8 @@ SIZE_NAMES = re.compile(
 )
 ROOM_NAMES = re.compile(
     r"(should|needs?|must|is_time)_?\w*(compact|compress|condens|prune?|shrink|summari|trim|truncat)|exceed|over(flow|_)"
-    r"|(too|is|gets?)_(big|full|large|long)",
+    r"|(too|is|gets?)_(big|full|large|long)|(near|at|over|above)(_\w+)?_(limit|capacity|budget|threshold)"
+    r"|(limit|budget|threshold)_(hit|reached|exceeded)",
     re.IGNORECASE,
 )
 MAX_DEPTH = 4
@@ -56,7 +57,10 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
                 continue
         if asks_for_command(guard) and not limits:
             return "command", None
-        if guard.sense and isinstance(test, CallNode) and (_names_size(test) or _asks_for_room(test)):
+        sense = guard.sense
+        while isinstance(test, Test) and test.op == "not":
+            test, sense = test.parts[0], not sense
+        if sense and (_asks_for_room(test) or (isinstance(test, CallNode) and _names_size(test))):
             limits.append(inf)
     known = [limit for limit in limits if limit is not None]
     return ("threshold", max(known, default=None)) if limits else ("always", None)
@@ -101,9 +105,10 @@ def _names_size(node: CallNode) -> bool:
     return SIZE_NAMES.search(_name(node)) is not None
 
 
-def _asks_for_room(node: CallNode) -> bool:
-    """Whether a call says by its name that it looks whether the history has grown too long."""
-    return ROOM_NAMES.search(_name(node)) is not None
+def _asks_for_room(test: Expr | None) -> bool:
+    """Whether a call or a property says by its name that it looks whether the history has grown too long."""
+    name = _name(test) if isinstance(test, CallNode) else test.name if isinstance(test, AttrNode) else ""
+    return ROOM_NAMES.search(name) is not None
 
 
 def limit_of_calls(

@@ -23,7 +23,9 @@ from promptlint.expression import (
     Test,
 )
 from promptlint.link import containers, thinking
+from promptlint.link.messages import role_of
 from promptlint.link.values import (
+    SESSION,
     Base,
     Cell,
     Choice,
@@ -151,6 +153,29 @@ def any_element(sequence: Seq, span: Span, name: str) -> Value:
     if len(values) > MAX_UNROLL:
         values = values[:MAX_UNROLL]
     return join(values)
+
+
+def first_element(sequence: Seq, span: Span, name: str) -> Value:
+    """The first element of a sequence: of turns that are kept the same one each time, unless they are cut."""
+    front: list[Item] = []
+    for item in sequence.items:
+        front.append(item)
+        if isinstance(item, One) and (not item.optional or role_of(item.value) in ("system", "developer")):
+            break
+    edits = [e for i in front if isinstance(i, (History, Base)) for e in i.edits]
+    if any(isinstance(i, Base) for i in front) or any(e.kind == "window" for e in (*sequence.edits, *edits)):
+        return any_element(sequence, span, name)
+    kept = replace(sequence, items=tuple(i for i in front if not isinstance(i, One)))
+    values = [i.value for i in front if isinstance(i, One)]
+    if kept.items:
+        values.append(any_element(kept, span, name).change(_as_it_was))
+    return join(values) if values else any_element(sequence, span, name)
+
+
+def _as_it_was(origin: Origin) -> Origin:
+    """What an element depends on that was there when the conversation began."""
+    axes = (origin.axes - {Axis.CALL, Axis.TURN}) | {Axis.CONVERSATION}
+    return replace(origin, level=min(origin.level, SESSION), axes=axes)
 
 
 def _any_of_rest(rest: Value, span: Span, name: str) -> Hole:
@@ -819,7 +844,9 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
     base = items[where]
     assert isinstance(base, Base)
     front, back = items[:where], items[where + 1 :]
-    front = tuple(i for i in front if not any(i is b for b in before.items) and not _made_of_old(i.value))
+    # What was kept elsewhere is not inserted here.
+    front = tuple(i for i in front if not isinstance(i, History) and not _made_of_old(i.value))
+    front = tuple(i for i in front if not any(i is b for b in before.items))
     if base.optional:
         # The list that was kept is only one of the ways: what stands before it belongs to another one.
         front = tuple(i for i in front if isinstance(i, One) and i.inserted is not None)

@@ -338,8 +338,9 @@ class Rest(Item):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change to elements that may have been sent: see ``request.Mutator``; "unmark" takes cache markers off.
+    """A change to elements that may have been sent: see ``request.Mutator``.
 
+    "unmark" takes cache markers off, "mark" sets one on an element of which the place is not known.
     "unthink" takes thinking out of messages: of a list of blocks, or of the messages of a list.
     "cap": the list is filled up to a size only, with the first elements that come.
     """
