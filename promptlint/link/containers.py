@@ -78,6 +78,7 @@ if TYPE_CHECKING:
 
 MARKERS = frozenset(("cache_control", "cachePoint", "prompt_cache_breakpoint", "cache_point", "cachepoint"))
 """Keys that mark a cache breakpoint: setting or removing one changes no prompt text."""
+ELAPSED = "the elapsed time"
 MAX_GROWTH = 400
 _WHOSE = re.compile(
     r"(from_|effective_)?(user|chat)|author|sender|member|guild|channel|tenant|account|"
@@ -217,6 +218,8 @@ def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
     """The values of the two ways of a test: what only one of them changes in old elements stands under that test."""
     if len(values) != 2:
         return values
+    if _after_a_pause(test):
+        values = [values[0].change(_only_then), values[1]]
     for here, there, sense in ((0, 1, False), (1, 0, True)):
         one = retold(values[there]) if _holds_base(values[here]) and not _holds_base(values[there]) else None
         old = values[here]
@@ -241,6 +244,26 @@ def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
         return replace(value, items=items, edits=mark(value.edits))
 
     return [under(values[0], changes[1], Guard(test)), under(values[1], changes[0], Guard(test, sense=False))]
+
+
+_PAUSE = 300
+"""Seconds after which a cache entry may be gone: what is said only then costs nothing that was still there."""
+
+
+def _after_a_pause(test: Expr) -> bool:
+    """Whether a test finds that some minutes have gone by: ``seconds / 60 >= 20``."""
+    if not isinstance(test, Test) or test.op not in (">", ">=") or len(test.parts) != 2:
+        return False
+    passed, least = test.parts
+    unit = passed.right if isinstance(passed, Binary) and passed.op == "/" else None
+    seconds = unit.value if isinstance(unit, Literal) else 1
+    known = least.value if isinstance(least, Literal) else None
+    numbers = isinstance(seconds, (int, float)) and isinstance(known, (int, float))
+    return numbers and known * seconds >= _PAUSE  # type: ignore[operator]
+
+
+def _only_then(origin: Origin) -> Origin:
+    return replace(origin, guard=origin.guard or "threshold") if origin.what == ELAPSED else origin
 
 
 def under(value: Value, before: Value, guards: tuple[Guard, ...]) -> Value:
@@ -471,7 +494,7 @@ def _elapsed(origin: Origin) -> Origin:
     """Between two readings of a clock lies a time that counts up."""
     if origin.kind != "time":
         return origin
-    return replace(origin, kind="counter", what="the elapsed time", grain=None, axes=origin.axes | {Axis.CALL})
+    return replace(origin, kind="counter", what=ELAPSED, grain=None, axes=origin.axes | {Axis.CALL})
 
 
 def _repeat(left: Value, right: Value) -> Value | None:
