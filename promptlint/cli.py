@@ -183,16 +183,23 @@ def check(
     from promptlint import verdicts
 
     filters = _filters(baseline, changed_since, paths[0] if paths and stdin is None else Path("."))
-    report = execute([path for path in paths if path != STDIN], settings, stdin, cached=not no_cache)
-    if fix or diff:
-        report, changes = _fixed(report, paths, settings, filters, write=not diff, unsafe=unsafe_fixes)
+    again = _Again(paths, settings) if stdin is None and (fix or diff or output_format in WITH_FIXES) else None
+    report = execute(
+        [path for path in paths if path != STDIN],
+        settings,
+        stdin,
+        cached=not no_cache,
+        memory=again.memory if again is not None else None,
+    )
+    if again is not None and (fix or diff):
+        report, changes = _fixed(report, again, filters, write=not diff, unsafe=unsafe_fixes)
         if diff:
             from promptlint import terminal
 
             terminal.write(changes, output_file)
             return FOUND if changes and not exit_zero else CLEAN
-    if stdin is None and output_format in WITH_FIXES:
-        report = _with_fixes(report, paths, settings, filters)
+    if again is not None and output_format in WITH_FIXES:
+        report = _with_fixes(report, again, filters)
     report = verdicts.beside(_narrowed(report, filters, settings), settings.root)
     listed = [finding for finding in report.findings if _below(finding, settings) is None]
     if reason is not None:
@@ -495,21 +502,31 @@ def _stdin(paths: Sequence[Path], name: str | None) -> tuple[str, str] | None:
     return name, data.decode("utf-8-sig") if read.cells else read.text
 
 
+class _Again:
+    """Analyses the same project once more, with texts that stand in for files."""
+
+    def __init__(self, paths: Sequence[Path], settings: Settings) -> None:
+        from promptlint.link.memory import Memory
+
+        self.settings = settings
+        self.memory = Memory()
+        self._paths = paths or [Path(".")]
+
+    def __call__(self, texts: Mapping[Path, str]) -> Report:
+        from promptlint import engine
+
+        return engine.check(self._paths, self.settings, overlay=texts, memory=self.memory)
+
+
 def _fixed(
-    report: Report,
-    paths: Sequence[Path],
-    settings: Settings,
-    filters: Sequence[_Filter],
-    *,
-    write: bool,
-    unsafe: bool,
+    report: Report, again: _Again, filters: Sequence[_Filter], *, write: bool, unsafe: bool
 ) -> tuple[Report, str]:
     """The report on the code with its fixes, which are written to the files if so asked, and the fixes as a diff."""
     from promptlint.fix import plan
     from promptlint.fix import write as files
     from promptlint.output.words import count
 
-    made = plan.make(report, _listed(settings, filters), _again(paths, settings), unsafe=unsafe)
+    made = plan.make(report, _listed(again.settings, filters), again, unsafe=unsafe)
     if write:
         files.write(made.rewrites)
     if made.changes or not write:
@@ -518,18 +535,18 @@ def _fixed(
     return made.report, files.diff(made.rewrites)
 
 
-def _with_fixes(report: Report, paths: Sequence[Path], settings: Settings, filters: Sequence[_Filter]) -> Report:
+def _with_fixes(report: Report, again: _Again, filters: Sequence[_Filter]) -> Report:
     """The report with the fixes of the findings that are shown; without, when the code has changed meanwhile."""
     from promptlint.fix import FIXABLE
 
-    listed = _listed(settings, filters)
+    listed = _listed(again.settings, filters)
     if not any(finding.rule in FIXABLE for finding in listed(report)):
         return report
     from promptlint.fix import plan
     from promptlint.fix.write import FixError
 
     try:
-        return plan.with_fixes(report, listed, _again(paths, settings), {})
+        return plan.with_fixes(report, listed, again, {})
     except FixError:
         return report
 
@@ -543,13 +560,6 @@ def _listed(settings: Settings, filters: Sequence[_Filter]) -> Callable[[Report]
         return [f for f in found if all(passes(f) for _, passes in filters)]
 
     return listed
-
-
-def _again(paths: Sequence[Path], settings: Settings) -> Callable[[Mapping[Path, str]], Report]:
-    """Analyses the same project with texts that stand in for files."""
-    from promptlint import engine
-
-    return lambda texts: engine.check(paths or [Path(".")], settings, overlay=texts)
 
 
 def _filters(baseline: Path | None, changed_since: str | None, place: Path) -> list[_Filter]:

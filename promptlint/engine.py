@@ -19,6 +19,7 @@ from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Sit
 from promptlint.index import Function, terminal
 from promptlint.link import bodies, build, chains, scan, sinks
 from promptlint.link.evaluate import Evaluator
+from promptlint.link.memory import Memory
 from promptlint.link.program import Program
 from promptlint.link.prose import merged
 from promptlint.link.strings import pieces
@@ -46,16 +47,17 @@ def check(
     stdin: tuple[str, str] | None = None,
     overlay: Mapping[Path, str] | None = None,
     progress: Progress | None = None,
+    memory: Memory | None = None,
 ) -> Report:
     """Analyses the Python files under ``paths`` (and the text ``stdin``, given with its file name).
 
     ``overlay`` holds texts that stand in for what is on the disk, such as an editor's unsaved buffers. ``progress``
-    may raise to end the run. Nothing of the analysed code is imported or run. Raises ``NoInput`` when a path yields no
-    Python.
+    may raise to end the run. With the ``memory`` of an earlier run on the same project, files that have not changed are
+    not parsed again. Nothing of the analysed code is imported or run. Raises ``NoInput`` when a path yields no Python.
     """
     rules = registry.load(settings.rule_paths)
     selected = rules.select(settings.select, settings.ignore)
-    project, ev = _open(paths, settings, stdin, overlay)
+    project, ev = _open(paths, settings, stdin, overlay, memory)
     requests, withheld, own_faults = _requests(ev, settings, progress)
     requests = _accompanied(requests)
     found, faults = registry.run(selected, requests, _siblings(requests))
@@ -147,6 +149,7 @@ def _open(
     settings: Settings,
     stdin: tuple[str, str] | None,
     overlay: Mapping[Path, str] | None = None,
+    memory: Memory | None = None,
 ) -> tuple[Project, Evaluator]:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     gc.set_threshold(*GARBAGE)
@@ -161,7 +164,7 @@ def _open(
         project = discover(given, options, {file: to_bytes(text) for file, text in texts.items()})
     except NoPython as error:
         raise NoInput(str(error)) from None
-    ev = Evaluator(Program(project, rows), settings.provider, settings.default_model)
+    ev = Evaluator(Program(project, rows, memory), settings.provider, settings.default_model)
     return project, ev
 
 

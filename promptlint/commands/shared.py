@@ -14,6 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from promptlint.config import Settings
+    from promptlint.link.memory import Memory
     from promptlint.registry import Registry
     from promptlint.report import Report
 
@@ -66,11 +67,17 @@ def validated(chosen: Settings) -> Registry:
 
 
 def run(
-    paths: Sequence[Path], chosen: Settings, stdin: tuple[str, str] | None = None, *, cached: bool = True
+    paths: Sequence[Path],
+    chosen: Settings,
+    stdin: tuple[str, str] | None = None,
+    *,
+    cached: bool = True,
+    memory: Memory | None = None,
 ) -> Report:
     """The report on these paths, the working directory without any, with a progress bar.
 
-    Where the report of an earlier run still holds, and ``cached`` allows it, it is that one.
+    Where the report of an earlier run still holds, and ``cached`` allows it, it is that one. ``memory`` is for further
+    runs on the same project.
     """
     from promptlint import cache, disk, terminal
 
@@ -85,7 +92,7 @@ def run(
     from promptlint import engine
 
     with terminal.ProgressBar() as progress, disk.noting() as notes:
-        report = engine.check(paths, chosen, stdin=stdin, progress=progress)
+        report = engine.check(paths, chosen, stdin=stdin, progress=progress, memory=memory)
     if entry is not None:
         entry.keep(report, notes)
     return report

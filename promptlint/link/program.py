@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from promptlint.expression import After, AfterLoop, Attr, Call, Definition, Free, Global, Import, Phi, Summary
 from promptlint.index import Class, Function, Module, dotted, terminal
 from promptlint.knowledge import Knowledge
+from promptlint.link.memory import Memory
 from promptlint.project import Project, SourceRef
 from promptlint.source import Broken, Unreadable
 from promptlint.span import Span
@@ -27,15 +28,19 @@ MAX_FAMILY = 8
 MAX_FULFILLING = 4
 """Classes that a protocol is taken to mean without being named as its bases."""
 
+_MADE = ("<default>", "<template>")
+"""Functions that linking makes, anew in each run."""
+
 BUILTINS = frozenset(dir(builtins))
 
 
 class Program:
     """Everything that linking asks of the project; answers are kept, and depend on nothing but the files."""
 
-    def __init__(self, project: Project, knowledge: Knowledge) -> None:
+    def __init__(self, project: Project, knowledge: Knowledge, memory: Memory | None = None) -> None:
         self.project = project
         self.knowledge = knowledge
+        self.memory = memory
         self.broken: dict[str, Broken] = {}
         self.unreadable: dict[str, Unreadable] = {}
         self._parsed = 0
@@ -63,18 +68,21 @@ class Program:
         source = ref.source
         if isinstance(source, Unreadable):
             self.unreadable[ref.path] = source
-        else:
+        elif self.memory is None or (module := self.memory.module(ref, source)) is None:
             tree = source.tree
             if isinstance(tree, Broken):
                 self.broken[ref.path] = tree
             else:
                 module = Module(source, ref.module, ref.is_package, tree)
-                self._refs[module] = ref
                 source.forget_tree()
                 self._parsed += len(source.data)
                 if self._parsed > MAX_WHOLE:
                     module.strip()
         self._modules[ref] = module
+        if module is not None:
+            self._refs[module] = ref
+            if self.memory is not None and not isinstance(source, Unreadable):
+                self.memory.keep(ref, source, module)
         return module
 
     def ref(self, module: Module) -> SourceRef:
@@ -158,16 +166,22 @@ class Program:
         known = self._summaries.get(function)
         if known is None:
             ref = self.ref(function.module)
-            if function.stripped:
-                function.module.restore()
             package = self.project.relative(ref, 1, None) or ""
-            try:
-                known = summarise(function, package)
-            except RecursionError:
-                known = Summary()
+            before = self.memory.summaries.get(function) if self.memory is not None else None
+            if before is not None and before[0] == package:
+                known = before[1]
+            else:
+                if function.stripped:
+                    function.module.restore()
+                try:
+                    known = summarise(function, package)
+                except RecursionError:
+                    known = Summary()
+                if self.memory is not None and function.name not in _MADE:
+                    self.memory.summaries[function] = package, known
+                if self._parsed > MAX_WHOLE:
+                    function.module.shed(function)
             self._summaries[function] = known
-            if self._parsed > MAX_WHOLE:
-                function.module.shed(function)
         return known
 
     # -- classes ------------------------------------------------------------------------------------------------
