@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from promptlint import config, engine, registry, source
-from promptlint.finding import Finding
+from promptlint.config import Settings
+from promptlint.finding import Finding, Fix
+from promptlint.fix import FIXABLE
+from promptlint.link.memory import Memory
 from promptlint.registry import RuleInfo
 from promptlint.report import Report
 from promptlint.source import Broken, Source
@@ -35,6 +38,7 @@ class Snapshot:
     """Those that the thresholds let through and no comment suppresses."""
     rules: Mapping[str, RuleInfo]
     texts: Mapping[str, str] = field(repr=False)
+    settings: Settings = field(repr=False)
 
     def lines(self, path: str) -> list[str]:
         """The lines of a file as they were analysed; none when it cannot be read."""
@@ -45,6 +49,10 @@ class Snapshot:
                 text = saved(file) or ""
             self._lines[file] = source.LINE_BREAK.split(text)
         return self._lines[file]
+
+    def may_fix(self, file: str) -> bool:
+        """Whether a finding in a file, given by its absolute path, is of a rule that knows fixes."""
+        return any(f.rule in FIXABLE and os.path.abspath(f.primary.path) == file for f in self.findings)
 
     @cached_property
     def _lines(self) -> dict[str, list[str]]:
@@ -75,27 +83,55 @@ def _parses(text: str) -> bool:
     return not isinstance(Source("", Path(), text.encode("utf-8", "replace")).tree, Broken)
 
 
-def run(root: Path, overrides: Mapping[str, object], texts: Mapping[str, str], progress: Progress) -> Snapshot:
+def run(
+    root: Path, overrides: Mapping[str, object], texts: Mapping[str, str], progress: Progress, memory: Memory
+) -> Snapshot:
     """Analyses what is under ``root`` with the settings of its pyproject.toml and those of the editor.
 
-    A folder without Python gives an empty result. Raises one of FAILURES, and whatever ``progress`` raises.
+    ``memory`` is that of earlier analyses of this folder. A folder without Python gives an empty result. Raises one of
+    FAILURES, and whatever ``progress`` raises.
     """
     settings = config.load([root], dict(overrides))
     rules = registry.load(settings.rule_paths)
     config.validate(settings, rules)
-    overlay = {Path(file): text for file, text in texts.items()}
     try:
-        report = engine.check([root], settings, overlay=overlay, progress=progress)
+        report = engine.check([root], settings, overlay=_overlay(texts), progress=progress, memory=memory)
     except engine.NoInput:
         report = Report(files=0, findings=(), requests=())
-    shown = tuple(
+    return Snapshot(report, _shown(report, settings), {info.name: info for info in rules}, texts, settings)
+
+
+def fixes(root: Path, snapshot: Snapshot, progress: Progress, memory: Memory) -> Mapping[str, Fix]:
+    """What ends the findings of a snapshot, by fingerprint, each fix tried. Raises what ``progress`` raises."""
+    from promptlint.fix import plan
+    from promptlint.fix.write import FixError
+
+    def again(texts: Mapping[Path, str]) -> Report:
+        overlay = {**_overlay(snapshot.texts), **{Path(os.path.abspath(file)): text for file, text in texts.items()}}
+        return engine.check([root], snapshot.settings, overlay=overlay, progress=progress, memory=memory)
+
+    def listed(report: Report) -> Sequence[Finding]:
+        return _shown(report, snapshot.settings)
+
+    try:
+        report = plan.with_fixes(snapshot.report, listed, again, snapshot.texts)
+    except FixError:  # the files have changed: another analysis is under way
+        return {}
+    return {f.fingerprint: f.fix for f in report.findings if f.fix is not None and f.fix.edits}
+
+
+def _overlay(texts: Mapping[str, str]) -> dict[Path, str]:
+    return {Path(file): text for file, text in texts.items()}
+
+
+def _shown(report: Report, settings: Settings) -> tuple[Finding, ...]:
+    return tuple(
         finding
         for finding in report.findings
         if finding.severity >= settings.min_severity
         and finding.confidence >= settings.min_confidence
         and finding.suppressed is None
     )
-    return Snapshot(report, shown, {info.name: info for info in rules}, texts)
 
 
 def saved(file: str) -> str | None:

@@ -25,7 +25,7 @@ class Places:
     def __init__(self, snapshot: Snapshot, buffers: Mapping[str, Buffer], codec: PositionCodec) -> None:
         self.snapshot = snapshot
         self._buffers = buffers
-        self._codec = codec
+        self.codec = codec
         self._moves: dict[str, Callable[[int], int | None]] = {}
 
     def uri(self, path: str) -> str:
@@ -33,6 +33,16 @@ class Places:
         file = os.path.abspath(path)
         buffer = self._buffers.get(file)
         return buffer.uri if buffer is not None else Path(file).as_uri()
+
+    def version(self, path: str) -> int | None:
+        """The version of a document, ``None`` when it is not open."""
+        buffer = self._buffers.get(os.path.abspath(path))
+        return buffer.version if buffer is not None else None
+
+    def is_current(self, path: str) -> bool:
+        """Whether the document holds the very text that was analysed."""
+        buffer = self._buffers.get(os.path.abspath(path))
+        return buffer is None or source.LINE_BREAK.split(buffer.text) == self.snapshot.lines(path)
 
     def range(self, span: Span) -> types.Range | None:
         """The stretch of the document that a span covers, or ``None`` where its first line is no more."""
@@ -62,7 +72,7 @@ class Places:
             return None
         units, column = 0, 0
         for column, character in enumerate(lines[line - 1] + "\n"):  # noqa: B007
-            units += self._codec.client_num_units(character)
+            units += self.codec.client_num_units(character)
             if units > position.character:
                 break
         return line, column + 1
@@ -74,7 +84,7 @@ class Places:
         return self._position(now, lines[line - 1], len(lines[line - 1]) + 1) if now is not None else None
 
     def _position(self, line: int, text: str, column: int) -> types.Position:
-        return types.Position(line - 1, self._codec.client_num_units(text[: column - 1]))
+        return types.Position(line - 1, self.codec.client_num_units(text[: column - 1]))
 
     def _moved(self, path: str, line: int) -> int | None:
         file = os.path.abspath(path)

@@ -28,7 +28,8 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from promptlint import __version__
-from promptlint.finding import Confidence, Severity
+from promptlint.finding import Confidence, Fix, Severity
+from promptlint.link.memory import Memory
 from promptlint.server import actions, analysis, diagnostics, views
 from promptlint.server.analysis import Buffer, Snapshot
 from promptlint.server.places import Places
@@ -95,6 +96,10 @@ class _Root:
     """More than open documents has changed since the last analysis."""
     took: float = 0.0
     """Seconds of the last analysis."""
+    memory: Memory = field(default_factory=Memory)
+    """Used by the thread of the analysis only."""
+    fixes: tuple[Snapshot, Future[Mapping[str, Fix]]] | None = None
+    """What ends the findings of a snapshot, once somebody has asked."""
 
     def holds(self, file: str) -> bool:
         return Path(file).is_relative_to(self.path)
@@ -210,7 +215,7 @@ class Server(LanguageServer):
         progress = _Progress(self, root, loop, obsolete)
         started = loop.time()
         try:
-            job = partial(analysis.run, root.path, dict(self.overrides), texts, progress.step)
+            job = partial(analysis.run, root.path, dict(self.overrides), texts, progress.step, root.memory)
             root.snapshot = await asyncio.wrap_future(self.worker.submit(job))
             root.complaint, root.stale, root.took = "", False, loop.time() - started
         except _Obsolete:
@@ -241,6 +246,31 @@ class Server(LanguageServer):
         if root.snapshot is None:
             return None
         return Places(root.snapshot, self.buffers, self.workspace.position_codec)
+
+    async def fixes(self, root: _Root, file: str) -> Mapping[str, Fix]:
+        """What ends the findings of a root, as of the present texts; nothing when they change meanwhile.
+
+        Nothing either when no finding in ``file`` may have a fix: they are tried for all files, which takes a while.
+        """
+        await self.settled(root)
+        snapshot, obsolete = root.snapshot, root.obsolete
+        if snapshot is None or not snapshot.may_fix(file):
+            return {}
+
+        def step(path: str, done: int, total: int) -> None:
+            if obsolete.is_set():
+                raise _Obsolete
+
+        if root.fixes is None or root.fixes[0] is not snapshot:
+            job = partial(analysis.fixes, root.path, snapshot, step, root.memory)
+            root.fixes = snapshot, self.worker.submit(job)
+        try:
+            return await asyncio.shield(asyncio.wrap_future(root.fixes[1]))
+        except _Obsolete:
+            return {}
+        except Exception:
+            log.exception("fixes of %s failed", root.path)
+            return {}
 
     # -- diagnostics --------------------------------------------------------------------------------------------
 
@@ -490,13 +520,18 @@ async def pull_workspace(ls: Server, params: types.WorkspaceDiagnosticParams) ->
     return types.WorkspaceDiagnosticReport(reports)
 
 
-def code_action(ls: Server, params: types.CodeActionParams) -> Sequence[types.CodeAction]:
+async def code_action(ls: Server, params: types.CodeActionParams) -> Sequence[types.CodeAction]:
     file = _path(params.text_document.uri)
-    only = params.context.only
-    if file not in ls.buffers or (only and not any(types.CodeActionKind.QuickFix.startswith(kind) for kind in only)):
+    root = ls.root_of(file) if file else None
+    if file is None or root is None or file not in ls.buffers:
+        return []
+    fixes = await ls.fixes(root, file)
+    places = ls.places(root)
+    if places is None or file not in ls.buffers:
         return []
     versioned = ls.offers("workspace", "workspace_edit", "document_changes")
-    return list(actions.of(ls.buffers[file], params.context.diagnostics, ls.workspace.position_codec, versioned))
+    desk = actions.Desk(file, ls.buffers[file], places, fixes, versioned)
+    return list(actions.of(desk, params.context.diagnostics, params.context.only))
 
 
 def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
@@ -533,7 +568,7 @@ HANDLERS: Mapping[str, Callable[..., Any]] = {
     types.TEXT_DOCUMENT_HOVER: hover,
     types.TEXT_DOCUMENT_INLAY_HINT: inlay_hint,
 }
-OPTIONS = {types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions([types.CodeActionKind.QuickFix])}
+OPTIONS = {types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions([types.CodeActionKind.QuickFix, actions.FIX_ALL])}
 
 
 def make() -> Server:
