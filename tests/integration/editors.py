@@ -4,7 +4,7 @@ Not part of the test suite, which has pytest-lsp: Neovim, Emacs with eglot, and 
 vscode-languageserver-protocol have to be installed. FOLDER is where ``npm install vscode-languageserver-protocol`` was
 run. What is not there is left out, and said so. Each client opens a project whose clock is in another file than its
 prompt, with é, 日本 and 😀 ahead of it, and prints the text under the diagnostic after opening, after edits of
-the other file, with broken syntax and after the quick fix.
+the other file, with broken syntax, after the comment that ignores it, and after a fix in a third file.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ ROOT = HERE.parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.server.conftest import CHAT, CLOCK  # noqa: E402
+from tests.server.test_fixes import LISTS  # noqa: E402
 
 
 def clients(nvim: str, node: Path | None) -> Iterator[tuple[str, list[str] | None]]:
@@ -52,6 +53,7 @@ def main() -> None:
             (project / ".git").mkdir(parents=True)
             (project / "clock.py").write_text(CLOCK, "utf-8")
             (project / "chat.py").write_text(CHAT, "utf-8")
+            (project / "tools.py").write_text(LISTS, "utf-8")
             path.mkdir()
             starter = path / "promptlint"
             starter.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -P -m promptlint "$@"\n')

@@ -50,6 +50,20 @@ end
 log(vim.api.nvim_buf_get_lines(chat, d.lnum, d.lnum+1, false)[1])
 wait(function() return #vim.diagnostic.get(chat) == 0 end)
 show("after the action")
+-- a fix
+vim.cmd("edit tools.py")
+local tools = vim.api.nvim_get_current_buf()
+vim.lsp.buf_attach_client(tools, id)
+wait(function() return #vim.diagnostic.get(tools) > 0 end)
+local t = vim.diagnostic.get(tools)[1]
+log("tools:", t.code)
+params = {textDocument={uri=vim.uri_from_bufnr(tools)}, range={start={line=t.lnum,character=0},["end"]={line=t.lnum,character=0}}, context={diagnostics=vim.lsp.diagnostic.get_line_diagnostics(tools, t.lnum), only={"quickfix"}}}
+local f = vim.lsp.buf_request_sync(tools, "textDocument/codeAction", params, 30000)
+log("fix:", f[id].result[1].title)
+vim.lsp.util.apply_workspace_edit(f[id].result[1].edit, client.offset_encoding)
+log(vim.api.nvim_buf_get_lines(tools, t.lnum, t.lnum+1, false)[1])
+wait(function() return #vim.diagnostic.get(tools) == 0 end)
+log("fixed")
 local messages = vim.api.nvim_exec("messages", true)
 if #messages > 0 then log("messages:", messages) end
 client.stop()

@@ -53,6 +53,20 @@ const at = (text, r) => text.split('\n')[r.start.line].slice(r.start.character, 
   console.log(lines[t.range.start.line]);
   await edit('chat.py', 2, lines.join('\n'));
   console.log('after the action:', (await pull('chat.py')).items.length);
+  const tools = read('tools.py');
+  await c.sendNotification(DidOpenTextDocumentNotification.type, { textDocument: { uri: uri('tools.py'), languageId: 'python', version: 1, text: tools } });
+  const found = (await pull('tools.py')).items[0];
+  const all = await c.sendRequest(CodeActionRequest.type, { textDocument: { uri: uri('tools.py') }, range: found.range, context: { diagnostics: [found], only: ['source.fixAll'] } });
+  const [fix] = await c.sendRequest(CodeActionRequest.type, { textDocument: { uri: uri('tools.py') }, range: found.range, context: { diagnostics: [found] } });
+  console.log('fix:', fix.title, fix.isPreferred, '|', all.map(x => x.title + ' ' + x.kind));
+  let fixed = tools.split('\n');
+  for (const x of [...fix.edit.documentChanges[0].edits].reverse()) {
+    const l = fixed[x.range.start.line];
+    fixed[x.range.start.line] = l.slice(0, x.range.start.character) + x.newText + l.slice(x.range.end.character);
+  }
+  console.log(fixed[found.range.start.line]);
+  await edit('tools.py', 2, fixed.join('\n'));
+  console.log('after the fix:', (await pull('tools.py')).items.length);
   await c.sendRequest(ShutdownRequest.type); p.on('exit', code => console.log('exit', code));
   await c.sendNotification(ExitNotification.type);
 })().catch(e => { console.error(e); process.exit(1) });
