@@ -33,12 +33,12 @@ def appended(module: Module, mutator: Span) -> tuple[Edit, ...]:
     return ()
 
 
-def in_bulk(module: Module, mutator: Span) -> Bulk | None:
-    """A history that loses its oldest turn with each new one, cut in bulk instead."""
+def in_bulk(module: Module, mutator: Span, keeps: int | None) -> Bulk | None:
+    """A history that loses its oldest turn with each new one, cut in bulk instead; ``keeps`` is what a cut leaves."""
     node = module.at(mutator)
     match node:
-        case cst.Subscript(value=cst.Name() | cst.Attribute()):
-            return _sliced(module, node)
+        case cst.Subscript() if keeps and _is_place(node.value):
+            return _sliced(module, node, keeps)
         case cst.Call(
             func=cst.Attribute(value=history, attr=cst.Name(value="pop")), args=[cst.Arg(value=cst.Integer(value="0"))]
         ):
@@ -46,29 +46,40 @@ def in_bulk(module: Module, mutator: Span) -> Bulk | None:
     return None
 
 
-def in_steps(module: Module, mutator: Span) -> tuple[tuple[Edit, ...], int] | None:
-    """``history[-N:]`` in a request, whose start moves on by N messages at a time, and N."""
+def in_steps(module: Module, mutator: Span) -> tuple[Edit, ...]:
+    """``history[-N:]`` in a request, whose start moves on by N messages at a time."""
     node = module.at(mutator)
-    if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Name | cst.Attribute):
-        return None
-    kept = _kept(module, node)
-    if kept is None or isinstance(module.parents[node], cst.Assign | cst.AnnAssign):
-        return None
-    history, size = module.source(node.value), kept[0]
+    if not isinstance(node, cst.Subscript) or not _is_place(node.value):
+        return ()
+    size = _size(module, node)
+    if size is None or isinstance(module.parents[node], cst.Assign | cst.AnnAssign):
+        return ()
+    history = module.source(node.value)
     text = f"{history}[max(0, len({history}) - {size}) // {size} * {size} :]"
-    return (module.replaced(node, text),), kept[1]
+    return (module.replaced(node, text),)
 
 
-def _kept(module: Module, cut: cst.Subscript) -> tuple[str, int] | None:
-    """How the size of ``history[-N:]`` is written, and what it is."""
+def _is_place(node: cst.BaseExpression) -> bool:
+    """Whether an expression only says where a list is: a name, an attribute, an element by name or constant."""
+    match node:
+        case cst.Name():
+            return True
+        case cst.Attribute(value=inner):
+            return _is_place(inner)
+        case cst.Subscript(value=inner, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
+            return _is_place(inner) and (_is_place(key) or isinstance(key, cst.SimpleString | cst.Integer))
+    return False
+
+
+def _size(module: Module, cut: cst.Subscript) -> str | None:
+    """How the size of ``history[-N:]`` is written."""
     match cut.slice:
         case [
             cst.SubscriptElement(
                 slice=cst.Slice(lower=cst.UnaryOperation(operator=cst.Minus(), expression=size), upper=None, step=None)
             )
         ]:
-            number = _number(module, size)
-            return (module.source(size), number) if number else None
+            return module.source(size)
     return None
 
 
@@ -81,22 +92,26 @@ def _above(keeps: int) -> int:
     return max(2 * keeps, 3 * LARGE_MESSAGES // 2)
 
 
-def _sliced(module: Module, cut: cst.Subscript) -> Bulk | None:
+def _sliced(module: Module, cut: cst.Subscript, keeps: int) -> Bulk | None:
     """``history = history[-N:]``, with or without a test of the length around it."""
-    kept, assign, line = _kept(module, cut), module.parents[cut], module.statement(cut)
+    assign, line = module.parents[cut], module.statement(cut)
     history = module.source(cut.value)
-    if kept is None or not isinstance(assign, cst.Assign) or not isinstance(line, cst.SimpleStatementLine):
+    if (
+        _size(module, cut) is None
+        or not isinstance(assign, cst.Assign)
+        or not isinstance(line, cst.SimpleStatementLine)
+    ):
         return None
     if len(assign.targets) != 1 or module.source(assign.targets[0].target) != history:
         return None
-    above = _above(kept[1])
+    above = _above(keeps)
     test = _test(module, line, history)
     if test is not None:
-        return Bulk((module.replaced(test, str(above)),), kept[1], above)
+        return Bulk((module.replaced(test, str(above)),), keeps, above)
     span = module.span(line)
     text = module.between(span).replace("\n", "\n    ")
     made = f"if len({history}) > {above}:\n{module.indent(span.line)}    {text}"
-    return Bulk((Edit(span, made),), kept[1], above)
+    return Bulk((Edit(span, made),), keeps, above)
 
 
 def _test(module: Module, line: cst.CSTNode, history: str) -> cst.BaseExpression | None:

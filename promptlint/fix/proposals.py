@@ -167,13 +167,14 @@ def _inserted(finding: Finding, report: Report, module: Module) -> Iterator[Fix]
 
 
 def _window(finding: Finding, report: Report, module: Module) -> Iterator[Fix]:
-    bulk = history.in_bulk(module, finding.primary)
+    mutators = (m for request in report.requests for m in request.mutators if m.kind == "window")
+    keeps = next((mutator.keeps for mutator in mutators if mutator.span == finding.primary), None)
+    bulk = history.in_bulk(module, finding.primary, keeps)
     if bulk is not None:
         yield _fix(UNSAFE, f"cut in bulk, from more than {bulk.above} messages to {bulk.keeps}", bulk.edits)
+    size = f"{keeps} messages" if keeps else "its size"
     steps = history.in_steps(module, finding.primary)
-    if steps is not None:
-        edits, size = steps
-        yield _fix(UNSAFE, f"move the start of the window on by {size} messages at a time", edits)
+    yield _fix(UNSAFE, f"move the start of the window on by {size} at a time", steps)
 
 
 def _cached_content(finding: Finding, report: Report, module: Module) -> Iterator[Fix]:

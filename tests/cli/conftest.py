@@ -52,7 +52,7 @@ class Engine:
         self.settings = Settings()
         self.stdin: tuple[str, str] | None = None
 
-    def check(self, paths: Sequence[Path], settings: Settings, *, stdin: Any = None, progress: Any = None) -> Report:
+    def check(self, paths: Sequence[Path], settings: Settings, *, stdin: Any = None, **_: Any) -> Report:
         self.paths, self.settings, self.stdin = paths, settings, stdin
         if self.error is not None:
             raise self.error
