@@ -42,6 +42,7 @@ PARTS = {
     "adds-window": "when true, the library sends only the newest of the kept turns",
     "window-size": "how many messages",
     "window-runs": "how many questions with all that was said until they were answered",
+    "server-edits": "an option with which the server drops or rewrites old turns once they have become long",
     "adds-date": "when true, the library writes the date into the system text",
     "adds-environment": "when true, the library writes into the system text where the program runs",
     "adds-state": "when true, the library looks up text for each run and writes it into the system text",

@@ -13,7 +13,7 @@ from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Global, Guard, Literal, Test
 from promptlint.finding import Region
 from promptlint.knowledge import ClientRow
-from promptlint.link import containers, decorators, objects, parameters, prompts, strings
+from promptlint.link import containers, decorators, objects, parameters, prompts, serveredits, strings
 from promptlint.link.values import (
     SESSION,
     Const,
@@ -102,6 +102,9 @@ class Arguments(Causes):
             self._window(part, name, value, _own(value, span))
             return
         if isinstance(value, Const) and value.value is None and part != "param":
+            return
+        if part == "server-edits":
+            self.served.extend(serveredits.edits_of(name, value, _own(value, span)))
             return
         if part == "open":
             if not (isinstance(value, Map) and not value.entries and not value.rest):

@@ -128,7 +128,7 @@ class _Builder(Layout):
         provider = self._provider(model)
         facts = self._least(providers.facts(provider, model))
         facts = self._as_branch_says(facts) if model is None else facts
-        messages = self._filtered(self._messages())
+        messages = self._served(self._filtered(self._messages()))
         texts = list(self.parts.values.get("prompt", ()))
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
         self.turn_level = self._turn_level(messages)
@@ -257,12 +257,7 @@ class _Builder(Layout):
         filters = self.parts.values.get("filter", ())
         if not filters and self.cut is None:
             return messages
-        kept = Rest(Hole("the conversation so far", self.span), self.span)
-        given = [item for sequence, _ in messages for item in sequence.items]
-        sent = messages or [(Seq("list", (), self.span), self.span)]
-        if all(isinstance(item, One) for item in given):  # what is new: the library adds it to what it keeps
-            first, place = sent[0]
-            sent = [(replace(first, items=(kept, *first.items)), place), *sent[1:]]
+        sent = self._behind_kept(messages)
         if self.cut is not None:
             sent = [(containers.with_edit(sequence, self.size or self.cut), place) for sequence, place in sent]
         for value, span, _ in filters:
@@ -272,6 +267,25 @@ class _Builder(Layout):
                 else:
                     sent = [(self._as_filter_leaves(function, sequence, span), place) for sequence, place in sent]
         return sent
+
+    def _behind_kept(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
+        """The messages as a library sends them that keeps the turns: what is new is added to them."""
+        sent = messages or [(Seq("list", (), self.span), self.span)]
+        if all(isinstance(item, One) for sequence, _ in messages for item in sequence.items):
+            kept = Rest(Hole("the conversation so far", self.span), self.span)
+            first, place = sent[0]
+            sent = [(replace(first, items=(kept, *first.items)), place), *sent[1:]]
+        return sent
+
+    def _served(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
+        """The messages with what the server does to old ones, be they in the request or kept by the library."""
+        if not self.served:
+            return messages
+        if self.sink.row.stateful and self._kept_since() is None:
+            messages = self._behind_kept(messages)
+        for edit in self.served:
+            messages = [(containers.with_edit(sequence, edit), place) for sequence, place in messages]
+        return messages
 
     def _as_filter_leaves(self, function: Routine, kept: Seq, span: Span) -> Seq:
         names = [p.name for p in function.function.parameters if p.kind == "positional"]

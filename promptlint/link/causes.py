@@ -109,6 +109,8 @@ class Causes:
         self.cut: Edit | None = None
         self.size: Edit | None = None
         """Options with which a library sends only the newest turns, and how many."""
+        self.served: list[Edit] = []
+        """What the server does to old turns."""
         self.edits: list[tuple[Edit, int]] = []
         self.histories: list[History] = []
         self.named_history: list[str] = []
