@@ -7,7 +7,6 @@ never a trace in the program.
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
 import sys
 import threading
@@ -76,7 +75,7 @@ class Recorder:
         self._key = key or os.urandom(16)
         self._mask = Masker(self._key, os.environ)
         self._redactor = Redactor(self._key) if redact else None
-        self._attempts: OrderedDict[bytes, tuple[str, bool]] = OrderedDict()
+        self._attempts: OrderedDict[int, tuple[str, bool]] = OrderedDict()
         """By request: the id of the last attempt, and whether it failed."""
 
     def start(self) -> None:
@@ -93,20 +92,20 @@ class Recorder:
         _recorders = tuple(recorder for recorder in _recorders if recorder is not self)
         callsite.forget(self.project)
 
-    def earlier(self, attempt: bytes, name: str, counted: bool) -> str | None:
+    def earlier(self, attempt: int, name: str, counted: bool) -> str | None:
         """The attempt that this one repeats: the last one with the same bytes, if it failed or the SDK counts."""
         last, failed = self._attempts.get(attempt, (None, False))
         self._remember(attempt, name, failed=False)
         return last if failed or counted else None
 
-    def _remember(self, attempt: bytes, name: str, *, failed: bool) -> None:
+    def _remember(self, attempt: int, name: str, *, failed: bool) -> None:
         self._attempts[attempt] = (name, failed)
         self._attempts.move_to_end(attempt)
         while len(self._attempts) > _REMEMBERED:
             self._attempts.popitem(last=False)
 
     @quietly
-    def record(self, exchange: Exchange, attempt: bytes, secrets: list[str]) -> None:
+    def record(self, exchange: Exchange, attempt: int, secrets: list[str]) -> None:
         """Writes an exchange, of which no text has been masked yet."""
         if exchange.error is not None or (exchange.status or 0) >= 400:
             self._remember(attempt, exchange.id, failed=True)
@@ -147,7 +146,7 @@ class Flight:
         self._headers = endpoints.kept(headers)
         self._secrets = list(credentials(headers))
         self._stack = {recorder: callsite.stack(recorder.project) for recorder in self.recorders}
-        self._attempt = hashlib.blake2b(f"{address}\0{body}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        self._attempt = hash((address, body))
         self._ids = {recorder: os.urandom(8).hex() for recorder in self.recorders}
         counted = self._headers.get("x-stainless-retry-count", "0") not in ("0", "")
         self._retry = {r: r.earlier(self._attempt, self._ids[r], counted) for r in self.recorders}

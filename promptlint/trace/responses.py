@@ -25,6 +25,9 @@ class Answer:
     error: str | None = None
 
 
+_DELTAS = ("content_block_delta", "response.output_text.delta")
+
+
 def understood(data: bytes, content_type: str) -> Answer:
     """What the bytes of an answer say, whatever of it has come; nothing where they cannot be read."""
     usage: dict[str, Any] = {}
@@ -32,6 +35,11 @@ def understood(data: bytes, content_type: str) -> Answer:
     texts: list[str] = []
     error: str | None = None
     for event in _events(data, content_type):
+        if event.get("type") in _DELTAS:  # nearly all of a stream, and no more than text
+            delta = event.get("delta")
+            said = delta.get("text") if isinstance(delta, dict) else delta
+            texts += [said] if isinstance(said, str) else []
+            continue
         for part in _parts(event):
             usage |= _usage(part)
             names += [name for key in ("id", "responseId") if (name := part.get(key)) and isinstance(name, str)]
@@ -47,15 +55,30 @@ def _events(data: bytes, content_type: str) -> Iterator[dict[str, Any]]:
         return
     text = data.decode("utf-8", "replace").lstrip("\ufeff")
     if kind == "text/event-stream" or text.startswith(("data:", "event:", ":")):
-        for block in text.replace("\r\n", "\n").replace("\r", "\n").split("\n\n"):
-            lines = [line[5:].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
-            yield from _objects("\n".join(lines))
+        yield from _streamed(text)
         return
     found = list(_objects(text))
     if not found:  # one object a line: Ollama
         for line in text.splitlines():
             found += _objects(line)
     yield from found
+
+
+def _streamed(text: str) -> Iterator[dict[str, Any]]:
+    """The events of a stream. Its last one may be cut, and one of them may be no JSON ("[DONE]")."""
+    found = []
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    for block in text.split("\n\n"):
+        lines = [line[5:] for line in block.split("\n") if line.startswith("data:")]
+        if lines and lines != [" [DONE]"]:
+            found.append("\n".join(lines))
+    whole = _objects(f"[{','.join(found)}]")  # at once is four times as fast
+    if len(whole) == len(found):
+        yield from whole
+    else:
+        for event in found:
+            yield from _objects(event)
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
@@ -106,9 +129,6 @@ def _usage(part: dict[str, Any]) -> dict[str, Any]:
 
 def _texts(event: dict[str, Any]) -> Iterator[str]:
     """The text that an answer or event adds, in the forms of the APIs."""
-    if event.get("type") == "response.output_text.delta" and isinstance(event.get("delta"), str):
-        yield event["delta"]
-        return
     delta = event.get("delta") or _dig(event, "contentBlockDelta", "delta")
     if isinstance(delta, dict) and isinstance(delta.get("text"), str):
         yield delta["text"]

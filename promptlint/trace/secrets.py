@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -27,14 +28,15 @@ class _Form:
     word: bool = False
     any_case: bool = False
 
-    def spans(self, text: str, lowered: str) -> Iterator[tuple[int, int]]:
+    def spans(self, text: str, lowered: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Where such secrets stand whose sign is between ``start`` and ``end``."""
         where = lowered if self.any_case else text
         for sign in self.signs:
-            at = where.find(sign)
+            at = where.find(sign, start, end)
             while at >= 0:
                 if (not self.word or _WORD.match(text, at)) and (found := self.pattern.match(text, at)):
                     yield found.span(self.pattern.groups)
-                at = where.find(sign, at + 1)
+                at = where.find(sign, at + 1, end)
 
 
 _WORD = re.compile(r"(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})")
@@ -89,27 +91,43 @@ _SHORTEST = 8
 """Characters below which a known value is taken for a placeholder: masking "test" would damage prompts."""
 
 
+_BLOCK, _MARGIN, _REMEMBERED = 2048, 2048, 4
+"""Characters that are compared at once; around a difference that are searched again; texts to compare with."""
+
+_Span = tuple[int, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """A text with what was looked for in it, and what was found."""
+
+    text: str
+    known: tuple[str, ...]
+    spans: frozenset[_Span]
+
+
 class Masker:
     """Masks secrets in texts.
 
     ``key`` is for the hashes in the masks: all who write one trace share it, and it is kept in memory only.
-    ``environment`` is searched for values whose names say that they are secret.
+    ``environment`` is searched for values whose names say that they are secret. The last long texts are remembered:
+    a conversation is sent again with every turn, and only what is new in it is searched.
     """
 
     def __init__(self, key: bytes, environment: Mapping[str, str] | None = None) -> None:
         self._key = key
         values = (value for name, value in (environment or {}).items() if _SECRET_NAME.search(name))
         self._known = _forms(value for value in values if not value.startswith(("/", "[masked")))
+        self._recent: deque[_Searched] = deque(maxlen=_REMEMBERED)
 
     def __call__(self, text: str, secrets: Iterable[str] = ()) -> str:
         """The text with masks; ``secrets`` are values known to be some, such as those of ``credentials``."""
-        for value in (*_forms(secrets), *self._known):
-            if value in text:
-                text = text.replace(value, self._mask("secret", value))
-        lowered = text.lower()
-        if len(lowered) != len(text):  # rare letters whose small form is longer
-            lowered = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-        found = {(*span, form.kind) for form in _FORMS for span in form.spans(text, lowered)}
+        known = (*_forms(secrets), *self._known)
+        if len(text) <= 4 * _MARGIN:
+            found = _found(text, known, 0, len(text))
+        else:
+            found = self._found_anew(text, known)
+            self._recent.append(_Searched(text, known, frozenset(found)))
         done, pieces = 0, []
         for first, end, kind in sorted(found):
             start = max(first, done)
@@ -118,9 +136,54 @@ class Masker:
                 done = end
         return "".join([*pieces, text[done:]])
 
+    def _found_anew(self, text: str, known: tuple[str, ...]) -> set[_Span]:
+        """What stands in a long text: searched around what differs from one that was searched before."""
+        candidates = [(*_shared(one.text, text), one) for one in list(self._recent) if one.known == known]
+        if not candidates:
+            return _found(text, known, 0, len(text))
+        front, back, old = max(candidates, key=lambda candidate: candidate[0] + candidate[1])
+        start = max(0, front - _MARGIN)
+        behind = len(old.text) - back + _MARGIN
+        moved = len(text) - len(old.text)
+        # A secret that reaches into what is searched again is searched again from its start.
+        start = min([start, *(first for first, end, _ in old.spans if first < start < end)])
+        before = {span for span in old.spans if span[1] <= start}
+        after = {(first + moved, end + moved, kind) for first, end, kind in old.spans if first >= behind}
+        return before | after | _found(text, known, max(0, start - _MARGIN), min(len(text), behind + moved))
+
     def _mask(self, kind: str, value: str) -> str:
         digest = hashlib.blake2b(value.encode("utf-8", "surrogatepass"), key=self._key, digest_size=3)
         return f"[masked {kind} {digest.hexdigest()}]"
+
+
+def _found(text: str, known: tuple[str, ...], start: int, end: int) -> set[_Span]:
+    """The secrets that begin between two places."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # rare letters whose small form is longer
+        lowered = "".join(letter.lower() if letter.isascii() else letter for letter in text)
+    found = {(*span, form.kind) for form in _FORMS for span in form.spans(text, lowered, start, end)}
+    for value in known:
+        at = text.find(value, start)
+        while 0 <= at < end:
+            found.add((at, at + len(value), "secret"))
+            at = text.find(value, at + len(value))
+    return found
+
+
+def _shared(one: str, two: str) -> tuple[int, int]:
+    """How many characters two texts have in common at the front and at the back, in whole blocks."""
+    shorter = min(len(one), len(two))
+    front = back = 0
+    while front < shorter and one[front : front + _BLOCK] == two[front : front + _BLOCK]:
+        front += _BLOCK
+    front = min(front, shorter)
+    while back < shorter - front and _block(one, back) == _block(two, back):
+        back += _BLOCK
+    return front, min(back, shorter - front)
+
+
+def _block(text: str, back: int) -> str:
+    return text[max(0, len(text) - back - _BLOCK) : len(text) - back]
 
 
 def credentials(headers: Mapping[str, str]) -> Iterable[str]:

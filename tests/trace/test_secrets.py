@@ -76,6 +76,23 @@ def test_a_known_value_is_masked_whatever_it_looks_like(value: str, depth: int, 
     assert value not in mask(text, [value])
 
 
+KEY = "sk-ant-api03-" + "Z9" * 30
+WORDS = ["The guide names the room. " * 40, "\n", '"', "key: ", "x" * 3000, "sk-", "abc1", KEY]
+pieces = st.lists(st.sampled_from(WORDS), max_size=40)
+
+
+@given(pieces, pieces, pieces, pieces, st.integers(0, 30))
+def test_a_text_that_comes_again_is_masked_as_if_it_were_new(
+    front: list[str], old: list[str], new: list[str], back: list[str], shift: int
+) -> None:
+    known = Masker(b"key", {"MY_TOKEN": "abc1abc1"})
+    first, second = ("".join([*front, *middle, *back]) for middle in (old, new))
+    for text in (first, second, second[shift:], first + second, first):
+        masked = known(text)
+        assert masked == Masker(b"key", {"MY_TOKEN": "abc1abc1"})(text)
+        assert KEY not in masked
+
+
 def test_different_secrets_have_different_masks_and_the_same_one_the_same() -> None:
     first, second = ("sk-ant-api03-" + letter * 40 for letter in "ab")
     assert mask(first) == mask(first) != mask(second)
