@@ -119,9 +119,9 @@ def chat(text: str = "Hello", *, head: str = "", model: str = OLD, **more: Any) 
     return {"model": model, "messages": messages, **more}
 
 
-def response(text: str = "Hello", *, head: str = "", model: str = GPT, **more: Any) -> Body:
+def response(question: str = "Hello", *, head: str = "", model: str = GPT, **more: Any) -> Body:
     lead = {"type": "input_text", "text": f"{head}{MANUAL}", "prompt_cache_breakpoint": {"mode": "explicit"}}
-    given = [{"role": "developer", "content": [lead]}, {"role": "user", "content": text}]
+    given = [{"role": "developer", "content": [lead]}, {"role": "user", "content": question}]
     return {"model": model, "input": given, **more}
 
 

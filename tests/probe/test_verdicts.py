@@ -89,6 +89,95 @@ def test_anthropic_faults_between_two_runs(vendor: Vendor, first: Body, second: 
     assert probed(exchanges, vendor.url, [found]).only.ruling == "confirmed"
 
 
+def schema(name: str) -> Body:
+    return {"type": "json_schema", "name": name, "schema": {"type": "object", "properties": {}}}
+
+
+GPT_TOOLS: list[Body] = [
+    {"type": "function", "name": name, "parameters": {}, "strict": False} for name in ("find", "book")
+]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "where", "said"),
+    [
+        ({"model": GPT}, {"model": "gpt-5.6-terra"}, Region.PARAMETERS, "model changed"),
+        ({"prompt_cache_key": "a1"}, {"prompt_cache_key": "b2"}, Region.PARAMETERS, "prompt cache key changed"),
+        ({"service_tier": "flex"}, {"service_tier": "priority"}, Region.PARAMETERS, "service tier changed"),
+        (
+            {"text": {"format": schema("a")}},
+            {"text": {"format": schema("b")}},
+            Region.PARAMETERS,
+            "text format",
+        ),
+        ({"reasoning": {"effort": "low"}}, {"reasoning": {"effort": "high"}}, Region.PARAMETERS, "reasoning effort"),
+        ({"text": {"verbosity": "low"}}, {"text": {"verbosity": "high"}}, Region.PARAMETERS, "verbosity changed"),
+        ({"tools": GPT_TOOLS}, {"tools": GPT_TOOLS[::-1]}, Region.TOOLS, "tools changed"),
+        ({"tools": GPT_TOOLS[:1]}, {"tools": GPT_TOOLS}, Region.TOOLS, "tools changed"),
+        ({"head": "User 1. "}, {"head": "User 2. "}, Region.SYSTEM, "input changed"),
+    ],
+)
+def test_openai_faults_between_two_turns(vendor: Vendor, one: Body, two: Body, where: Region, said: str) -> None:
+    pair = recorded([response(**one), turn(response(**two), "Hi.", "And now?")], "responses")
+    verdict = probed(pair, vendor.url, [finding(region=where)]).only
+    assert verdict.ruling == "confirmed"
+    assert verdict.diagnosis.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ({"response_format": {"type": "text"}}, {"response_format": {"type": "json_schema", "json_schema": {}}}),
+        ({"reasoning_effort": "low"}, {"reasoning_effort": "high"}),
+        ({"prompt_cache_key": "a1"}, {"prompt_cache_key": "b2"}),
+        ({"model": "gpt-4.1"}, {"model": "gpt-4.1-mini"}),
+    ],
+)
+def test_parameters_of_chat_completions(vendor: Vendor, one: Body, two: Body) -> None:
+    pair = recorded([chat(**one), turn(chat(**two), "Hi.", "And now?")], "chat")
+    assert probed(pair, vendor.url, [finding(region=Region.PARAMETERS)]).only.ruling == "confirmed"
+
+
+def test_parameters_that_cost_nothing(vendor: Vendor) -> None:
+    """The prompt is equal, and the provider does not mind: a finding about it is refuted by the count."""
+    for api, make in (("chat", chat), ("messages", claude)):
+        pair = recorded([make(temperature=0.1), turn(make(temperature=0.9), "Hi.", "And now?")], api)
+        assert probed(pair, vendor.url, [finding(region=Region.PARAMETERS)]).only.ruling == "refuted"
+
+
+def test_deepseek(vendor: Vendor) -> None:
+    """It counts hits and misses in fields of its own, and reads whole units."""
+    pair = [chat(model="deepseek-chat", head=head) for head in CLOCKS]
+    faulty = recorded([pair[0], turn(pair[1], "Hi.", "And now?")], "chat")
+    verdict = probed(faulty, vendor.url, [finding()]).only
+    assert verdict.ruling == "confirmed"
+    assert verdict.readings[1].read == verdict.readings[1].predicted > 1000
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        [{"type": "text", "text": "", "cache_control": MARK}],
+        [
+            {"type": "text", "text": MANUAL, "cache_control": MARK},
+            {"type": "text", "text": "Then.", "cache_control": MARK | {"ttl": "1h"}},
+        ],
+        [{"type": "text", "text": MANUAL, "cache_control": MARK | {"ttl": "2h"}}],
+    ],
+    ids=["empty block", "longer lifetime behind a shorter one", "no such lifetime"],
+)
+def test_markers_that_are_refused(vendor: Vendor, system: list[Body]) -> None:
+    found = finding("invalid-breakpoint", scope=Scope.REQUEST)
+    assert probed([exchange(claude() | {"system": system}, status=400)], vendor.url, [found]).only.ruling == "confirmed"
+
+
+def test_a_refusal_for_another_reason(vendor: Vendor) -> None:
+    found = finding("invalid-breakpoint", scope=Scope.REQUEST)
+    vendor.then(Fault(status=400))
+    ruling, reason = probed([exchange(claude())], vendor.url, [found]).short
+    assert (ruling, "for another reason: The request is not valid." in reason) == ("inconclusive", True)
+
+
 def long(turns: int, lost: int = 0, changed: bool = False) -> Body:
     """A marked conversation, without its oldest messages, or with an old one rewritten."""
     body = claude("Order 1? " * 400, cache_control=MARK)
