@@ -23,8 +23,8 @@ Options = tuple[tuple[str, str], ...]
 
 MANY_BREAKS = 4
 """Breaks of one request and scope that are reported at their full level."""
-MANY_PARTS = 80
-"""Segments beyond which it is a guess where in a request a value stands of which only the kind is known."""
+MANY_LISTS = 8
+"""Lists of kept turns beyond which it is a guess where in a request a value stands of which only the kind is known."""
 WORTH_A_LINE = 256
 """Tokens below which a lost prefix is not worth a word, also where an engine caches every token."""
 
@@ -495,7 +495,7 @@ def _candidates(
         if severity is None:
             continue
         severity, confidence = under_guard(cause.conditional, severity, certainty(request, cause.features))
-        if cause.kind in _VAGUE and len(request.segments) > MANY_PARTS:
+        if cause.kind in _VAGUE and sum(s.kind is Kind.HISTORY for s in request.segments) > MANY_LISTS:
             confidence = Confidence.LOW
         yield Break(index, cause, scope, severity, confidence, lost)
 

@@ -319,3 +319,12 @@ def test_minimum() -> None:
     assert reaches_minimum(Interval(1_024, 1_024), AUTOMATIC) == "yes"
     assert reaches_minimum(Interval(0, 1_024), AUTOMATIC) == "maybe"
     assert reaches_minimum(Interval(0, 1_023), AUTOMATIC) == "no"
+
+
+def test_among_many_lists_of_turns_a_vague_value_may_stand_anywhere() -> None:
+    few = request(hole(cause("state")), text(2_000), history(), question())
+    many = request(hole(cause("state")), text(2_000), *[history()] * 9, question())
+    clear = request(hole(cause("time")), text(2_000), *[history()] * 9, question())
+    assert only(few).confidence is Confidence.HIGH
+    assert only(many).confidence is Confidence.LOW
+    assert only(clear).confidence is Confidence.HIGH
