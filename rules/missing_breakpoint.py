@@ -5,8 +5,7 @@ Reports repeated requests with a growing history or a large constant prefix, to 
 breakpoints, when the request has none.
 
 ## Why is this bad?
-Without a breakpoint the provider caches nothing: the constant text and the whole history are paid for in full with
-every request, where a cache read costs about a tenth.
+Without a breakpoint the provider caches nothing, where a cache read costs about a tenth of what is paid in full.
 
 ## Example
 ```python
@@ -88,7 +87,8 @@ def check(request: Request) -> Iterator[Finding]:
         advice = 'pass cache_control={"type": "ephemeral"} with the request: it marks the newest block of each turn'
     else:
         advice = 'set "cache_control": {"type": "ephemeral"} on the last constant block'
-    weak = assumed(request) or (enough != "yes" and (not turns or request.reuse.scripted or not request.reuse.repeats))
+    guess = assumed(request) and (not turns or request.reuse.features)  # who keeps the turns will ask again
+    weak = guess or (enough != "yes" and (not turns or request.reuse.scripted or not request.reuse.repeats))
     yield Finding(
         message=f"no cache breakpoint: {what} {verb} paid for in full with every request",
         primary=request.site.span,

@@ -13,10 +13,12 @@ from promptlint.expression import (
     Call,
     Comp,
     Concat,
+    Definition,
     DictOf,
     Either,
     Expr,
     Formatted,
+    Free,
     Global,
     Literal,
     Mutate,
@@ -67,7 +69,7 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
         names = set()
     if function.name == "__init__" and function.owner is not None:
         names = {function.owner.name, "__init__"} | {c.name for c in ev.program.subclasses(function.owner)}
-    found: list[Caller] = []
+    found: list[Caller] = list(_where_made(ev, function)) if function.name == "<lambda>" else []
     if function.name == "__init__" and function.owner is not None:
         found += _through_class(ev, function, function.owner)
     for name in sorted(names):
@@ -86,7 +88,9 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
                 return found
             match = _by_reference(ev, function, caller, call)
             if match is not None:
-                found.append(match)
+                match = _inside(ev, match, caller, call) or match
+                if not any(f.call is match.call for f in found):
+                    found.append(match)
     return found
 
 
@@ -102,6 +106,47 @@ def _through_class(ev: Evaluator, function: Function, owner: Class) -> Iterator[
                 if isinstance(call.func, Param) and call.func.name == method.parameters[0].name:
                     made = Instance(cls, ev.span(ev.generic(method), call), None)
                     yield Caller(method, call, Routine(function, None, made))
+
+
+def _where_made(ev: Evaluator, function: Function) -> Iterator[Caller]:
+    """The calls that are handed a lambda where it is written: each of them runs it."""
+    parent = function.parent
+    for call in ev.summary(parent).calls if parent is not None else ():
+        for argument in (*call.args, *(value for _, value in call.keywords)):
+            if isinstance(argument, Definition) and argument.node is function.node and parent is not None:
+                run = Call(call.at, argument, (), (), call.loops, call.guards)
+                ev.keep(run)
+                yield Caller(parent, run, Routine(function, None), frozenset({"by-reference"}))
+
+
+def _inside(ev: Evaluator, match: Caller, caller: Function, call: Call) -> Caller | None:
+    """The call that a function of the project makes of what it is handed, with the arguments that it chooses."""
+    for option in options(ev.resolve(call.func, ev.generic(caller))):
+        if not isinstance(option, Routine):
+            continue
+        given = bound(option, call)
+        for name, argument in given.items():
+            if reference_name(argument) != match.routine.function.name:
+                continue
+            for body in (option.function, *_nested(option.function)):
+                for inner in ev.summary(body).calls:
+                    if isinstance(inner.func, (Param, Free)) and inner.func.name == name:
+                        return Caller(body, inner, match.routine, match.features)
+    return None
+
+
+def _nested(function: Function) -> Iterator[Function]:
+    """The functions and lambdas that are written inside another one."""
+    return (f for f in function.module.functions if f.parent is function)
+
+
+def bound(routine: Routine, call: Call) -> dict[str, Expr]:
+    """The plain arguments of a call by the parameters that they fill."""
+    function = routine.function
+    names = [p.name for p in function.parameters if p.kind == "positional"]
+    names = names[1:] if function.is_method and routine.this is not None else names
+    plain = [a for a in call.args if not isinstance(a, Star)] if not any(isinstance(a, Star) for a in call.args) else []
+    return dict(zip(names, plain, strict=False)) | {k: v for k, v in call.keywords if k is not None}
 
 
 def _match(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from promptlint.expression import At, Attr, Call, Import, LoopState
+from promptlint.expression import At, Attr, Call, Free, Import, LoopState, Param
 from promptlint.index import Function
 from promptlint.knowledge import EntryRow
 from promptlint.link import callers, objects
@@ -121,6 +121,8 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
         caller = calls[position]
         features |= caller.features
         routine = _routine(ev, caller, frame)
+        if routine is None:
+            return None
         # The caller's own values, in this context: the closure and the instance that its expression means here.
         target = ev.activation(routine, call, frame)
         if target is None:
@@ -136,9 +138,13 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
     )
 
 
-def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine:
+def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine | None:
+    """What is called here; ``None`` where a function got another one than this path is about."""
     wanted = caller.routine.function
-    for option in options(ev.eval(caller.call.func, frame)):
+    called = list(options(ev.eval(caller.call.func, frame)))
+    if isinstance(caller.call.func, (Param, Free)) and called and all(isinstance(o, Routine) for o in called):
+        return next((o for o in called if isinstance(o, Routine) and o.function is wanted), None)
+    for option in called:
         if isinstance(option, Routine) and option.function is wanted:
             return option
         if (

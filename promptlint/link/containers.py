@@ -708,7 +708,9 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         return Hole(ev.snippet(frame, node.at), span, base.origins())
     of_a_message = isinstance(base, Hole) and (_OF_A_MESSAGE.search(base.name) or _is_content(node.base))
     if isinstance(base, Hole) and node.step is None and (of_a_message or not _is_tail(node, lower)):
-        return replace(base, name=ev.snippet(frame, node.at), cut=True)
+        # Named after what the list is, also where a local name stands for it.
+        _, bracket, part = ev.snippet(frame, node.at).rpartition("[")
+        return replace(base, name=base.name + bracket + part if bracket else base.name, cut=True)
     certain = isinstance(base, Seq) and base.known and (node.lower is None) == (lower is None)
     if isinstance(base, Seq) and _is_content(node.base) and node.step is None and not certain:
         return replace(base, items=tuple(i.maybe() for i in base.items))

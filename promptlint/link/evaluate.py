@@ -839,6 +839,7 @@ class Evaluator:
             deps = externals.doubtful(self._argument_origins(node, frame), "bound")
             return Hole(self.snippet(frame, node.at), span, deps, features=frozenset({"bound"}))
         made, cut = self._share(lambda: self.result(target, function, span))
+        made = objects.as_declared(self, made, function, span)
         if cut and not isinstance(made, (Seq, Map, Instance)):
             made = externals.unfollowed(self, made, node, frame)
         result = self._made_of_turns(made, target, span)

@@ -84,6 +84,8 @@ _FORMATS = {
 """Modules that load data, with the format of the text; "" for one that is not read."""
 
 _LIMIT = re.compile(r"\blimit\s+(\d+|\?|%s|:\w+|\{|\$\d)", re.IGNORECASE)
+_FROM_THE_END = re.compile(r"\bdesc\b|\boffset\b|\border\s+by\b[^{]*\{.*\blimit\b|^(?!.*\border\s+by\b)", re.IGNORECASE | re.DOTALL)
+"""A query whose limit may leave out the oldest rows: one in ascending order keeps those."""
 _FETCHES = frozenset(("fetchall", "fetchmany"))
 _LIMIT_NAMES = frozenset(
     [
@@ -231,9 +233,12 @@ def path_attribute(base: FilePath, name: str, span: Span) -> Value:
 
 
 class _Args:
-    """The evaluated arguments of a call, with ``*`` and ``**`` spread as far as known."""
+    """The evaluated arguments of a call, with ``*`` and ``**`` spread as far as known.
 
-    def __init__(self, ev: Evaluator, node: Call, frame: Frame) -> None:
+    With ``read``, other keywords than these are left out: nobody asks for them.
+    """
+
+    def __init__(self, ev: Evaluator, node: Call, frame: Frame, read: frozenset[str] | None = None) -> None:
         self.ev, self.node, self.frame = ev, node, frame
         self.span = ev.span(frame, node)
         self.values: list[Value] = []
@@ -249,6 +254,8 @@ class _Args:
             else:
                 self.values.append(ev.eval(argument, frame))
         for name, expr in node.keywords:
+            if read is not None and name is not None and name not in read:
+                continue
             value = ev.eval(expr, frame)
             if name is not None:
                 self.keywords[name] = value
@@ -288,7 +295,7 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     sends = ev.sink_row(name)
     if sends is not None and not prompts.asks_nobody(ev, func.this):
         return replace(reply(ev, node, frame), returns=_returned(ev, sends, node, frame))
-    args = _Args(ev, node, frame)
+    args = _Args(ev, node, frame, _connection(ev, name))
     if name.startswith("."):
         assert func.this is not None
         return method(ev, func.this, name[1:], args)
@@ -358,6 +365,17 @@ def _returned(ev: Evaluator, row: SinkRow, node: Call, frame: Frame) -> dict[str
         return replace(sequence, items=(*sequence.items, Rest(Hole("the turns of the run", span), span)))
 
     return {key: Lazy(partial(made, key, argument)) for key, argument in row.returns.items()}
+
+
+def _connection(ev: Evaluator, name: str) -> frozenset[str] | None:
+    """What counts of the keywords that make a client which only holds a connection; ``None`` for anything else.
+
+    Headers, keys and timeouts come from the depths of a configuration and say nothing about a prompt.
+    """
+    rows = ev.knowledge.clients.get(name, ())
+    if not rows or any(row.constructor_parts or row.always or row.decorators for row in rows):
+        return None
+    return frozenset(n for row in rows for n in (row.base_url, *row.when, *row.positional) if n is not None)
 
 
 def _client(ev: Evaluator, name: str, args: _Args) -> External | None:
@@ -499,7 +517,7 @@ def _window(args: _Args) -> int | None:
             known = "".join(p.text or "{" for p in value.pieces)
         if known:
             found = _LIMIT.search(known)
-            if found:
+            if found and _FROM_THE_END.search(known):
                 if found[1].isdigit():
                     return int(found[1])
                 given = [_largest(i.value) for v in args.values if isinstance(v, Seq) for i in v.items]

@@ -827,6 +827,10 @@ def _depends_on_base(value: Value) -> bool:
     return any(isinstance(o, Hole) and "base" in o.features for o in options(value))
 
 
+def _edits_of(item: Item) -> tuple[Edit, ...]:
+    return item.edits if isinstance(item, Base) else ()
+
+
 def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, history: bool) -> Seq:
     items = value.items
     where = next((n for n, i in enumerate(items) if contains_base(i, root)), None)
@@ -841,6 +845,11 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
             if one is not None
             else merged
         )
+    cut = next((n for n, i in enumerate(items) if n > where and contains_base(i, root) and _edits_of(i)), None)
+    if cut is not None and not _edits_of(items[where]):
+        # Its head and its tail, with a summary between them: what is done to the tail is done to the list.
+        between = (i for i in items[where:cut] if not isinstance(i, Base))
+        items = (*items[:where], items[cut], *between, *items[cut + 1 :])
     base = items[where]
     assert isinstance(base, Base)
     front, back = items[:where], items[where + 1 :]

@@ -308,6 +308,17 @@ def declared_value(ev: Evaluator, annotation: ast.expr | None, module: Module, s
     return join(found.values()) if found else None
 
 
+def as_declared(ev: Evaluator, made: Value, function: Function, span: Span) -> Value:
+    """What a function returns; the client that it says it returns, where it was not found out which one it is."""
+    found = list(options(made))
+    if not isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef)) or function.node.returns is None:
+        return made
+    if not any(isinstance(o, Hole) for o in found) or any(isinstance(o, (External, Instance)) for o in found):
+        return made
+    declared = declared_value(ev, function.node.returns, function.module, span)
+    return declared if isinstance(declared, External) else made
+
+
 def _client_type(ev: Evaluator, qualified: str) -> str | None:
     """The type that rows speak of when an annotation names a client."""
     if qualified in ev.knowledge.clients:
@@ -681,7 +692,7 @@ def _method(ev: Evaluator, base: Instance, method: Function, span: Span, frame: 
         target = ev.new_frame(method, level, this=base, depth=len(ev.running))
         if ev.running.count(method) >= 2:
             return Hole(method.name, span)
-        result = ev.result(target, method, span)
+        result = as_declared(ev, ev.result(target, method, span), method, span)
         step = Step(span, f"read from the property {method.name}")
         return result.along(step)
     if "staticmethod" in names:

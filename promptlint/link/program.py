@@ -26,7 +26,7 @@ MAX_WHOLE = 6_000_000
 MAX_FAMILY = 8
 """Methods of one name that a receiver of unknown class may mean."""
 MAX_FULFILLING = 4
-"""Classes that a protocol is taken to mean without being named as its bases."""
+"""Classes that a protocol of one method is taken to mean without being named as their base; else ``MAX_FAMILY``."""
 
 _MADE = ("<default>", "<template>")
 """Functions that linking makes, anew in each run."""
@@ -271,7 +271,8 @@ class Program:
         if cls not in self._subclasses:
             self._subclasses[cls] = ()
             fulfilling = list(self._fulfilling(cls))
-            first = fulfilling if len(fulfilling) <= MAX_FULFILLING else []
+            limit = MAX_FULFILLING if len(cls.methods) == 1 else MAX_FAMILY
+            first = fulfilling if len(fulfilling) <= limit else []
             derived = self._derived(cls)
             rest = [c for c in derived if c not in first]
             places = {c: i for m in {c.module for c in rest} for i, c in enumerate(m.classes.values())}

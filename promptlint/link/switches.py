@@ -137,11 +137,15 @@ def on_command(ev: Evaluator, function: Function, kept: frozenset[str] = frozens
     return known
 
 
-def only_on_command(ev: Evaluator, function: Function) -> bool:
+def only_on_command(ev: Evaluator, function: Function, below: tuple[Function, ...] = ()) -> bool:
     """Whether nothing but commands, and calls under some other test, lead to ``function``."""
-    found = callers.of(ev, function)
-    return on_command(ev, function) and all(
-        any(g.sense for g in c.call.guards) or on_command(ev, c.function) for c in found
+    if function in below or len(below) > _MAX_HOPS:
+        return True
+    if not on_command(ev, function):
+        return False
+    return _handles(ev, function) or all(
+        any(g.sense for g in c.call.guards) or only_on_command(ev, c.function, (*below, function))
+        for c in callers.of(ev, function)
     )
 
 

@@ -392,6 +392,12 @@ def test_missing_breakpoint_on_an_assumption(reuse: Reuse) -> None:
     assert one(everything(subject), "missing-breakpoint").severity is Severity.INFO
 
 
+def test_turns_that_an_object_keeps_are_no_assumption() -> None:
+    kept = replace(TURNS, repeats="assumed")
+    subject = request(text(50), history(), question(), facts=EXPLICIT, reuse=kept)
+    assert one(everything(subject), "missing-breakpoint").severity is Severity.WARNING
+
+
 def test_ttl_order() -> None:
     finding = one(marked(mark(0), mark(1, ttl="1h")), "ttl-order")
     assert (finding.severity, finding.primary, finding.related[0][0]) == (Severity.ERROR, mark(1).span, mark(0).span)
