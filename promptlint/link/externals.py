@@ -84,7 +84,9 @@ _FORMATS = {
 """Modules that load data, with the format of the text; "" for one that is not read."""
 
 _LIMIT = re.compile(r"\blimit\s+(\d+|\?|%s|:\w+|\{|\$\d)", re.IGNORECASE)
-_FROM_THE_END = re.compile(r"\bdesc\b|\boffset\b|\border\s+by\b[^{]*\{.*\blimit\b|^(?!.*\border\s+by\b)", re.IGNORECASE | re.DOTALL)
+_FROM_THE_END = re.compile(
+    r"\bdesc\b|\boffset\b|\border\s+by\b[^{]*\{.*\blimit\b|^(?!.*\border\s+by\b)", re.IGNORECASE | re.DOTALL
+)
 """A query whose limit may leave out the oldest rows: one in ascending order keeps those."""
 _FETCHES = frozenset(("fetchall", "fetchmany"))
 _LIMIT_NAMES = frozenset(
