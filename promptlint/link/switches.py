@@ -196,9 +196,10 @@ def makes_for_itself(function: Function, classes: frozenset[str]) -> bool:
 
     The turns that the object holds are then those of one activation of the function.
     """
+    body = getattr(function.node, "body", [])  # of a lambda, it is one expression
     made = [
         n.targets[0].id
-        for n in getattr(function.node, "body", [])
+        for n in (body if isinstance(body, list) else [])
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and terminal(n.value.func) in classes
         if isinstance(n.targets[0], ast.Name)
     ]
