@@ -95,7 +95,8 @@ class SinkRow:
     then at least one of these keywords (or ``**kwargs``) must be passed. ``stateful``: the receiver keeps the history
     itself and only appends to it; ``keeper`` names the arguments, of the constructor or else of the call, without all
     of which it keeps the history for the length of a call only. ``returns`` names methods or keys of the result that
-    give an argument back, with the turns of the call behind it. ``confidence`` is "high" or "medium".
+    give an argument back, with the turns of the call behind it. ``decorates``: the call makes a decorator, and the
+    function below it sends what it returns, which ``parts`` calls "result". ``confidence`` is "high" or "medium".
     """
 
     id: str
@@ -112,6 +113,7 @@ class SinkRow:
     because: str
     keeper: tuple[str, ...] = ()
     returns: dict[str, str] = field(default_factory=dict)
+    decorates: bool = False
 
     @property
     def suffix(self) -> str:
@@ -431,6 +433,7 @@ class _Rows:
         requires, distinctive = row.texts("requires", ()), row.flag("distinctive")
         confidence, stateful = row.choice("confidence", ("high", "medium"), "high"), row.flag("stateful")
         keeper, returns = row.texts("keeper", ()), row.mapping("returns")
+        decorates = row.flag("decorates")
         parts, nested = header.parts(row, "parts")
         row.done(("call", "types", "parts", "nested", "positional", "requires", "provider"))
         if not set(parts.values()) - {"ignore"} and not nested:
@@ -452,6 +455,7 @@ class _Rows:
             "",
             keeper,
             returns,
+            decorates,
         )
         for call in calls:
             label = f"{types[0].rpartition('.')[0]}.{call}" if types else call

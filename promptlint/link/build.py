@@ -119,6 +119,8 @@ class _Builder(Layout):
                 self._argument(key, value, ev.span(self.frame, expr), False)
             else:
                 self._spread(value)
+        if row.decorates:
+            self._argument("result", ev.result(self.frame, self.frame.function, self.span), self.span, False)
         if not self._is_request():
             return None
         return self._assemble()

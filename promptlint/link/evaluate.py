@@ -877,6 +877,7 @@ class Evaluator:
             summary = self.summary(function)
             sends = any(sinks.row_for_shape(self.knowledge, c) is not None for c in summary.calls)
             known = (sends or self._family_replies(function)) and not any(_keeps_input(r) for r in summary.returns)
+            known = known or sinks.sends_result(self, function)
             self._replies[function] = known
         return known
 

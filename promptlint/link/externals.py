@@ -120,6 +120,8 @@ _MESSAGE_CLASSES = {
     "ChatCompletionDeveloperMessageParam": "system",
     "ChatCompletionToolMessageParam": "tool",
 }
+_MESSAGE_FUNCTIONS = {f"mirascope.llm.messages.{role}": role for role in ("system", "user", "assistant")}
+"""Functions that make a message of one role of the text that they are given first."""
 _DICT_METHODS = frozenset(
     ["get", "set", "clear", "copy", "items", "keys", "pop", "popitem", "setdefault", "update", "values", "to_dict"]
 )
@@ -323,7 +325,9 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     if made is not None:
         return replace(made, this=func.this) if isinstance(func.this, External) and func.instance else made
     if last in _MESSAGE_CLASSES and not func.instance:
-        return _message(last, args)
+        return _message(_MESSAGE_CLASSES[last], last, args)
+    if name in _MESSAGE_FUNCTIONS:
+        return _message(_MESSAGE_FUNCTIONS[name], "", args)
     if last[:1].isupper() and not func.instance and (func.this is None or isinstance(func.this, External)):
         return _constructed(name, args)
     if func.instance or func.this is not None:
@@ -399,10 +403,10 @@ def _matches(args: _Args, key: str, wanted: str, positional: tuple[str, ...]) ->
     return value is not None and literal(value) == wanted
 
 
-def _message(name: str, args: _Args) -> Map:
+def _message(role: str, name: str, args: _Args) -> Map:
     content = args.get(0, "content") or args.get(0, "text") or Const(None, args.span)
     entries = {k: Entry(v, args.span) for k, v in args.keywords.items()}
-    entries["role"] = Entry(text(_MESSAGE_CLASSES[name], args.span), args.span)
+    entries["role"] = Entry(text(role, args.span), args.span)
     entries["content"] = Entry(content, args.span)
     return Map(entries, args.span, type=name)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Call, Expr, Free, Global, Import, unchanged
-from promptlint.index import Function, Module
+from promptlint.expression import Attr, Call, Definition, Expr, Free, Global, Import, unchanged
+from promptlint.index import Function, Module, terminal
 from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link.values import External, Hole, Instance, Routine, Type, Value, options
 
@@ -158,7 +159,9 @@ def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
         sink = _classify(ev, function, call)
         if sink is not None:
             sent.add(name)
-            yield sink
+            sink = _of_decorated(ev, sink) if sink.row.decorates else sink
+            if sink is not None:
+                yield sink
             continue
         for position, handed_over in enumerate(call.args):
             argument = unchanged(handed_over)
@@ -170,6 +173,27 @@ def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
                     ev.keep(handed)
                     yield Sink(function, handed, row, ev.eval(argument.base, frame))
                     break
+
+
+def _of_decorated(ev: Evaluator, sink: Sink) -> Sink | None:
+    """The sink that the function below a decorator is: what it returns is sent when it is called."""
+    for made in ev.summary(sink.function).names.values():
+        if isinstance(made, Definition) and sink.call in made.decorators:
+            function = sink.function.module.definitions[made.node]
+            return replace(sink, function=function) if isinstance(function, Function) else None
+    return None
+
+
+def sends_result(ev: Evaluator, function: Function) -> bool:
+    """Whether a decorator of a library sends what the function returns, and returns the reply in its place."""
+    for node in function.decorators:
+        called = node.func if isinstance(node, ast.Call) else node
+        rows = ev.knowledge.sinks_by_suffix.get(terminal(called) or "", ())
+        if any(row.decorates for row in rows):
+            row = row_for_name(ev.knowledge, ev.program.qualified(called, function.module) or "")
+            if row is not None and row.decorates:
+                return True
+    return False
 
 
 def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
