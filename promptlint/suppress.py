@@ -15,6 +15,8 @@ from promptlint.registry import Registry, RuleInfo, UnknownRule, did_you_mean
 from promptlint.span import Span
 
 UNUSED = "unused-ignore"
+IN_VAIN = " finds nothing "
+"""Stands behind the name of a rule in the message about a comment that suppresses nothing."""
 
 
 def apply(
@@ -96,7 +98,7 @@ def _complaints(
             continue
         if names <= selected and UNUSED not in names and (comment.span, selector) not in used:
             where = "in this file" if comment.verb == "file-ignore" else "here"
-            yield f"{selector} finds nothing {where}: remove it from the comment"
+            yield f"{selector}{IN_VAIN}{where}: remove it from the comment"
 
 
 def _vain(comment: Comment, message: str, unused: RuleInfo) -> Finding:

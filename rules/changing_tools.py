@@ -50,6 +50,11 @@ from collections.abc import Iterator
 
 from promptlint.api import Finding, Request, report, rule, tool_breaks
 
+OPTIONS = (
+    ("send all tools every time and restrict the choice by tool_choice or allowed tools", "more definitions to read"),
+    ("append tools at the end of the list and keep them", "the list only grows"),
+)
+
 
 @rule("PL202", kind="tools-unstable", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
@@ -61,4 +66,5 @@ def check(request: Request) -> Iterator[Finding]:
                 "send the same tools in every request and restrict the choice with tool_choice or allowed tools, or "
                 "append tools at the end of the list and keep them",
                 subject=f"the set of tools depends on {broken.cause.what} and",
+                options=OPTIONS,
             )

@@ -52,6 +52,11 @@ from collections.abc import Iterator
 
 from promptlint.api import Finding, Request, report, rule, text_breaks
 
+OPTIONS = (
+    ("keep the system text constant and say what changes in a new message that is stored", "it weighs less there"),
+    ("say both in the system text, with when each holds", "longer, and read at the price of a hit"),
+)
+
 
 @rule("PL108", kind="other", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
@@ -61,4 +66,5 @@ def check(request: Request) -> Iterator[Finding]:
             broken,
             "keep the system text constant and say what changes in a new message that is stored",
             subject=f"the prompt text here depends on {broken.cause.what} and",
+            options=OPTIONS,
         )

@@ -63,6 +63,11 @@ from promptlint.api import (
     rule,
 )
 
+OPTIONS = (
+    ("append it to the newest user message and store it there", "each turn keeps its own copy"),
+    ("keep one constant text in the system prompt and announce changes in new messages", "it can become stale"),
+)
+
 
 @rule("PL303", kind="history-prepended", since="0.1.0")
 def check(conversation: Conversation) -> Iterator[Finding]:
@@ -76,6 +81,7 @@ def check(conversation: Conversation) -> Iterator[Finding]:
                 "append it to the newest user message and store it with that message",
                 Severity.ERROR if mutator.causes else Severity.WARNING,
                 Confidence.HIGH if mutator.causes else Confidence.MEDIUM,
+                OPTIONS,
             )
 
 

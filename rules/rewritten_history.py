@@ -45,6 +45,11 @@ from collections.abc import Iterator
 
 from promptlint.api import Confidence, Conversation, Finding, Severity, keeps_history, report_mutator, rule
 
+OPTIONS = (
+    ("shorten a message once, before it is first sent", "the model never reads what is cut"),
+    ("rewrite in bulk, rarely, above a threshold", "one rewrite pays for many turns; more is sent in between"),
+)
+
 
 @rule("PL302", kind="history-rewritten", since="0.1.0")
 def check(conversation: Conversation) -> Iterator[Finding]:
@@ -59,4 +64,5 @@ def check(conversation: Conversation) -> Iterator[Finding]:
                 "shorten a message once, before it is first sent; or rewrite in bulk, rarely, above a threshold",
                 Severity.ERROR,
                 Confidence.HIGH,
+                OPTIONS,
             )

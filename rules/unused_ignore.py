@@ -27,7 +27,7 @@ client.messages.create(model="claude-sonnet-4-5", max_tokens=500, messages=[ques
 ```
 
 ## Fix safety
-Removing the comment is safe.
+`--fix` takes the rule out of the comment, and the comment out of the file when no rule is left in it.
 
 ## Limits
 Comments for rules that are not selected in this run are left alone.

@@ -45,9 +45,16 @@ from collections.abc import Iterator
 
 from promptlint.api import Finding, Request, report, rule, text_breaks
 
+OPTIONS = (
+    ("put it into the newest message and store it there", "sent but not stored, it would change old turns"),
+    ("say it rarely, at thresholds, in a message of its own", "in between the model does not know it"),
+    ("leave it out", "the model no longer sees it"),
+)
+
 
 @rule("PL106", kind="other", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
     for broken in text_breaks(request, "counter"):
         advice = "put it into the newest message and store it with that message, or leave it out"
-        yield report(request, broken, advice, kind="volatile-time" if broken.cause.grain is not None else "")
+        kind = "volatile-time" if broken.cause.grain is not None else ""
+        yield report(request, broken, advice, kind=kind, options=OPTIONS)

@@ -47,7 +47,13 @@ An id that is made once and stored with its message is stable and not reported.
 
 from collections.abc import Iterator
 
-from promptlint.api import Finding, Request, report, rule, text_breaks
+from promptlint.api import Finding, Request, Scope, report, rule, text_breaks
+
+OPTIONS = (
+    ("move it to metadata, a header or a log record", "the model no longer sees it"),
+    ("put it into the newest message and store it there", "old turns keep theirs; each turn carries its own"),
+    ("make it once for the conversation, and keep it with the history", "new conversations still differ"),
+)
 
 
 @rule("PL102", kind="volatile-random", since="0.1.0")
@@ -58,4 +64,5 @@ def check(request: Request) -> Iterator[Finding]:
             broken,
             "move the value to metadata, a header or a log record; if the model must see it, put it into the newest "
             "message and store it there",
+            options=OPTIONS if broken.scope is Scope.TURN else (),
         )

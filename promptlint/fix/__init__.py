@@ -1,8 +1,8 @@
 """Changes to the code that end a finding, for ``check --fix`` and ``--diff``; LibCST is imported by nothing else.
 
-``order``, ``markers``, ``clocks``, ``history`` and ``objects`` know which edits of a file (``module``) would do it,
-``proposals`` asks them, ``plan`` keeps the edits after which the engine no longer finds the cause, and ``write`` puts
-them on the disk.
+``order``, ``markers``, ``clocks``, ``history``, ``objects`` and ``remarks`` know which edits of a file (``module``)
+would do it, ``proposals`` asks them, ``plan`` keeps the edits after which the engine no longer finds the cause, and
+``write`` puts them on the disk.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ FIXABLE = frozenset(
         "unordered-text",
         "unordered-tools",
         "unstable-json",
+        "unused-ignore",
         "volatile-time",
     ]
 )

@@ -15,6 +15,7 @@ from promptlint.fix.proposals import Proposal
 from promptlint.fix.write import Rewrite
 from promptlint.report import Report
 from promptlint.span import Span
+from promptlint.suppress import UNUSED
 
 _ROUNDS = 30
 
@@ -143,11 +144,17 @@ class _Change:
         return span.path, self._moved[span.path][line] if span.path in self._moved else line
 
     def stays(self, finding: Finding) -> bool:
-        """Whether a finding is still there, on the lines that have taken the place of its own."""
+        """Whether a finding is still there, on the lines that have taken the place of its own.
+
+        Of several comments in vain on a line, each is told apart by its words.
+        """
         first = self._line(finding.primary)
         behind = self._line(finding.primary, (finding.primary.end_line or finding.primary.line) + 1)
         return any(
-            f.rule == finding.rule and f.severity >= finding.severity and first <= _line(f.primary) < behind
+            f.rule == finding.rule
+            and f.severity >= finding.severity
+            and first <= _line(f.primary) < behind
+            and (finding.rule != UNUSED or f.message == finding.message)
             for f in self._after.findings
         )
 

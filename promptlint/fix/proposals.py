@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from promptlint.finding import Applicability, Edit, Finding, Fix
-from promptlint.fix import clocks, history, markers, objects, order
+from promptlint.fix import clocks, history, markers, objects, order, remarks
 from promptlint.fix.files import Files
 from promptlint.fix.module import Module
 from promptlint.link.values import LISTED
@@ -185,6 +185,11 @@ def _cached_content(finding: Finding, report: Report, module: Module) -> Iterato
         yield _fix(UNSAFE, "take out of the request what the cache object has to hold", edits)
 
 
+def _comment(finding: Finding, report: Report, module: Module) -> Iterator[Fix]:
+    edits = remarks.cleared(module, finding.primary, finding.message)
+    yield _fix(SAFE, "remove what suppresses nothing", edits)
+
+
 _AT_SITE = frozenset(["cached-content-conflict", "missing-breakpoint"])
 """Rules whose fix is where the request is sent, wherever the finding is."""
 _BY_RULE: Mapping[str, Callable[[Finding, Report, Module], Iterator[Fix]]] = {
@@ -196,5 +201,6 @@ _BY_RULE: Mapping[str, Callable[[Finding, Report, Module], Iterator[Fix]]] = {
     "sliding-window": _window,
     "too-many-breakpoints": _marker_loop,
     "ttl-order": _lifetime,
+    "unused-ignore": _comment,
     "volatile-time": _clock,
 }

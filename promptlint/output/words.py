@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 from promptlint import provider
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
+from promptlint.fix import FIXABLE
 from promptlint.prices import input_price
 from promptlint.report import Problem, Report
 from promptlint.span import Span
@@ -244,6 +245,10 @@ def totals(report: Report, shown: Sequence[Finding]) -> list[str]:
     looked_at = f"{count(report.files, 'file')}, {count(len(report.requests), 'request')}"
     if listed:
         lines = [f"Found {count(len(listed), 'problem')} ({_by_severity(listed)}) in {looked_at}."]
+        fixable = sum(finding.rule in FIXABLE for finding in listed)
+        if fixable:
+            some = "it" if fixable == len(listed) == 1 else "them" if fixable == len(listed) else f"{fixable} of them"
+            lines.append(f"To see what could be changed about {some}: promptlint check --diff --unsafe-fixes")
     else:
         lines = [f"All quiet: no finding in {looked_at}."]
     kept = set(listed)

@@ -176,6 +176,31 @@ def test_instruction_that_no_object_holds_is_not_dropped_unasked(tmp_path: Path,
     assert "system_instruction" not in (check("--fix", "--unsafe-fixes", "main.py"), file.read_text())[1]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = 1  # promptlint: ignore[volatile-time] not any more\n", "x = 1\n"),
+        ("x = 1\n# promptlint: ignore[volatile-time]\ny = 2\n", "x = 1\ny = 2\n"),
+        ("x = 1  # promptlint: ignore[volatile-time, PL3] both\n", "x = 1\n"),
+        ("x = 1  # promptlint: ignore[volatile-time]  # noqa\n", "x = 1  # noqa\n"),
+        ("# promptlint: file-ignore[PL2, PL3] tests\nx = 1\n", "x = 1\n"),
+    ],
+)
+def test_comments_in_vain_are_removed(before: str, after: str, tmp_path: Path, check: Any) -> None:
+    file = saved(tmp_path, before)
+    assert check("main.py").status == shared.FOUND
+    check("--fix", "main.py")
+    assert file.read_text() == after
+
+
+def test_a_comment_keeps_the_rule_that_it_is_for(tmp_path: Path, check: Any) -> None:
+    text, _ = kinds.SHARED["format"]
+    text = text.replace('%M:%S")', '%M:%S")  # promptlint: ignore[PL3, volatile-time] on purpose')
+    file = saved(tmp_path, text)
+    assert check("--fix", "--unsafe-fixes", "main.py").status == shared.CLEAN
+    assert file.read_text() == text.replace("[PL3, volatile-time]", "[volatile-time]")
+
+
 def test_unsafe_fixes_alone_are_a_mistake(check: Any) -> None:
     outcome = check("--unsafe-fixes", ".")
     assert outcome.status == shared.FAILED
