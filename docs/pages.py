@@ -24,7 +24,10 @@ from promptlint.registry import RuleInfo  # noqa: E402
 
 COPIES = {"index.md": "README.md", "write-a-rule.md": "CONTRIBUTING.md"}
 """Pages that stand at the root of the repository, by their name in the site."""
-GUIDES = ("adopt", "fixes", "wrappers", "editors", "ci", "cost", "probe", "how-it-works", "write-a-rule")
+GUIDES = (
+    *("adopt", "fixes", "wrappers", "editors", "ci", "cost", "record", "trace", "probe", "how-it-works"),
+    "write-a-rule",
+)
 """The order of the menu; other pages of the folder follow."""
 GROUPS = {
     "PL1": "What varies in the text",
