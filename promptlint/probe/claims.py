@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from promptlint.finding import Finding, Region, Scope, Site
+from promptlint.finding import Finding, Region, Scope
 from promptlint.output.words import place
 from promptlint.probe.offline import Forecast, forecast
 from promptlint.probe.pairs import Pair, candidates
 from promptlint.probe.samples import Sample, Unusable
+from promptlint.trace import wire
+from promptlint.trace.matching import EXPLAINS, passes
+from promptlint.trace.texts import Change
 
 ABSENT = frozenset(("missing-breakpoint", "prefix-below-minimum", "unsupported-cache-field"))
 """Rules that say that nothing is cached at all: the same request twice reads nothing."""
@@ -45,6 +49,16 @@ class Claim:
     def absent(self) -> bool:
         """Whether the claim is that nothing is cached at all."""
         return self.finding is not None and self.finding.rule in ABSENT
+
+    @property
+    def futile(self) -> str:
+        """Why a count could not decide it, "" when it could: requests that ask for no caching get none."""
+        if self.pair is None or self.forecast is None or self.absent or self.forecast.control:
+            return ""
+        asks = wire.call(self.pair.first.wire, self.pair.first.facts).marked
+        if asks or self.pair.first.facts.trigger != "explicit":
+            return ""
+        return f"the same request twice is not cached: {self.forecast.control_why}"
 
     @property
     def shows(self) -> bool:
@@ -104,9 +118,14 @@ def _compared(site: str, finding: Finding | None, sent: Sequence[Sample]) -> Cla
     if stateful := next((pair for pair in pairs if pair.second.wire.previous), None):
         known = stateful.second.wire.previous
         return Claim(site, finding, missing=f"the provider itself keeps the history (previous_response_id {known})")
-    made = [Claim(site, finding, pair, forecast(pair)) for pair in pairs[:_MOST]]
-    telling = (c for c in made if c.forecast and (c.forecast.breaks or c.forecast.refused) and c.shows)
-    return next(telling, None) or _longest(made)
+    made: list[Claim] = []
+    for pair in pairs[:_MOST]:
+        found = forecast(pair)
+        claim = Claim(site, finding, pair, found)
+        if (found.breaks or found.refused) and claim.shows:
+            return claim
+        made.append(claim)
+    return _longest(made)
 
 
 _MOST = 50
@@ -121,24 +140,12 @@ def _longest(made: Sequence[Claim]) -> Claim:
 
 
 def _sent_by(finding: Finding, sample: Sample) -> bool:
-    return any(_at(site, sample) for site in (finding.site, *finding.also))
-
-
-def _at(site: Site, sample: Sample) -> bool:
-    span, path = site.span, place(site.span.path)
-    last = max(span.line, span.end_line)
-    return any(
-        span.line <= frame.line <= last and _same_file(path, frame.file.replace("\\", "/"))
-        for frame in sample.exchange.stack
-    )
-
-
-def _same_file(one: str, other: str) -> bool:
-    """Whether two paths, each relative to a folder of its own, may be the same file."""
-    return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
+    return passes(sample.exchange.stack, [site.span for site in (finding.site, *finding.also)], Path.cwd())
 
 
 _MESSAGES = (Region.FIRST_MESSAGE, Region.MID_HISTORY, Region.LAST_MESSAGE)
+_TELLING = (Change.CLOCK, Change.ID)
+"""Differences that show what kind of value they come from."""
 _REGIONS = {Region.TOOLS: "tools", Region.SYSTEM: "system"}
 
 
@@ -149,4 +156,7 @@ def _shows(finding: Finding, found: Forecast) -> bool:
         return bool(found.parameters)
     if found.difference is None:  # equal texts that the cache does not find again: out of reach of a marker
         return found.breaks and not found.parameters
-    return found.difference.region == _REGIONS.get(finding.region, "messages")
+    if found.difference.region != _REGIONS.get(finding.region, "messages"):
+        return False
+    told = finding.rule in EXPLAINS[found.difference.change] or not finding.rule.startswith("volatile-")
+    return told or found.difference.change not in _TELLING

@@ -78,11 +78,13 @@ def _continues(before: Sample, now: Sample) -> bool:
     if before.process != now.process:
         return False
     old, new = _texts(before), _texts(now)
-    return bool(old) and len(old & new) >= _AKIN * len(old)
+    if old == new:
+        return False  # the same question asked anew
+    return bool(old) and len({*old}.intersection(new)) >= _AKIN * len({*old})
 
 
-def _texts(sample: Sample) -> set[tuple[str, str]]:
-    return {(part.role, part.text) for part in sample.wire.parts if part.region == "messages"}
+def _texts(sample: Sample) -> list[tuple[str, str]]:
+    return [(part.role, part.text) for part in sample.wire.parts if part.region == "messages"]
 
 
 def _turn(first: Sample, second: Sample) -> Pair:

@@ -115,8 +115,8 @@ def make(
     requests, spent = 0, 0.0
     for group in _groups(claims):
         sample = group[0].pair.second if group[0].pair else group[0].sample
-        if sample is None:
-            left += [(claim, claim.missing) for claim in group]
+        if sample is None or all(claim.futile for claim in group):
+            left += [(claim, claim.missing or claim.futile) for claim in group]
             continue
         where = destination(sample, base_url)
         if isinstance(where, str):

@@ -75,7 +75,6 @@ def axes(world: World, change: Change) -> list[tuple[str, World]]:
 class Run:
     """The requests of one run, and what ended it early, if anything did."""
 
-    world: World
     exchanges: tuple[Exchange, ...]
     error: str = ""
 
@@ -128,7 +127,7 @@ class Stage:
         exchanges = tuple(read(trace)) if trace.exists() else ()
         if not exchanges and trouble:
             raise TwiceError(f"{self.target} made no request: {trouble}")
-        return Run(world, tuple(_in_turn(exchanges)), trouble)
+        return Run(tuple(_in_turn(exchanges)), trouble)
 
     def _copy(self, number: int) -> Path:
         """The folder of a run: the same one for the same number, and as it was at the beginning."""

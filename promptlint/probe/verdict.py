@@ -116,8 +116,9 @@ def _ruling(claim: Claim, sent: Sequence[Sent]) -> tuple[Ruling, str]:
     if forecast.breaks and claim.shows:
         return _broken(forecast, first, control, pair)
     if forecast.breaks and forecast.difference:
-        where = f"{forecast.difference.region}, {forecast.difference.path}"
-        return Ruling.INCONCLUSIVE, f"another difference hides it: the requests part before, in {where}"
+        part = forecast.difference
+        where = f"{part.region} at {part.path} ({part.change})"
+        return Ruling.INCONCLUSIVE, f"another difference hides it: the requests part in {where} already"
     return _whole(claim, forecast, control, pair)
 
 

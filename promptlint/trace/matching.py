@@ -88,20 +88,20 @@ def compared(tally: Tally, findings: Sequence[Finding], project: Path) -> Compar
         tuple(
             finding
             for finding, places in zip(active, spans, strict=True)
-            if finding.rule in EXPLAINS.get(group.cause, ()) and _at(group.site, places, project)
+            if finding.rule in EXPLAINS.get(group.cause, ()) and passes(group.site, places, project)
         )
         for group in groups
     ]
     confirmed = {id(finding) for found in predicted for finding in found}
     matches = []
     for finding, places in zip(active, spans, strict=True):
-        seen = sum(totals.requests for site, totals in tally.sites.items() if _at(site, places, project))
+        seen = sum(totals.requests for site, totals in tally.sites.items() if passes(site, places, project))
         verdict = "confirmed" if id(finding) in confirmed else "not seen" if seen > 1 else "not exercised"
         matches.append(Match(finding, verdict))
     return Comparison(tuple(predicted), tuple(matches))
 
 
-def _at(site: Sequence[Frame], spans: Iterable[Span], project: Path) -> bool:
+def passes(site: Sequence[Frame], spans: Iterable[Span], project: Path) -> bool:
     """Whether a call goes through one of these places."""
     return any(_same(frame, span, project) for frame in site for span in spans)
 

@@ -292,9 +292,24 @@ def test_an_earlier_difference_hides_a_later_one(vendor: Vendor) -> None:
     assert rulings["unordered-tools"][0] == "confirmed"
     assert rulings["volatile-time"] == (
         "inconclusive",
-        "another difference hides it: the requests part before, in tools, tools[0]",
+        "another difference hides it: the requests part in tools at tools[0] (tools reordered) already",
     )
     assert len(vendor.received) == 3, "one pair decides both"
+
+
+def test_a_difference_of_another_kind_is_no_confirmation(vendor: Vendor) -> None:
+    ruling, reason = probed(clocks(claude), vendor.url, [finding("volatile-user")]).short
+    assert (ruling, "(clock-like) already" in reason) == ("inconclusive", True)
+
+
+def test_requests_that_ask_for_no_caching_are_not_sent(vendor: Vendor) -> None:
+    bare = recorded([claude(marked=False, head=head) for head in CLOCKS])
+    ruling, reason = probed(bare, vendor.url, [finding(scope=Scope.CONVERSATION)]).short
+    assert (ruling, reason) == (
+        "inconclusive",
+        "the same request twice is not cached: nothing in the request asks for caching",
+    )
+    assert vendor.received == []
 
 
 def test_what_no_pair_shows(vendor: Vendor) -> None:

@@ -1,7 +1,6 @@
 """A program for the probe: fifteen and more ways to lose the cache, and ten ways to keep it, a function each."""
 
 import json
-import os
 import random
 import time
 import uuid
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import openai
 
-client = openai.OpenAI(base_url=os.environ.get("SHOP_URL", "https://api.openai.com/v1"))
+client = openai.OpenAI()
 STARTED = uuid.uuid4()
 
 MANUAL = "You are a careful assistant for the order desk of a small shop. Answer briefly. " * 6
