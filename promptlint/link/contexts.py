@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr, Call
 from promptlint.link.program import reference_name
-from promptlint.link.values import External, Value, join, options
+from promptlint.link.values import External, Instance, Value, join, options
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -17,7 +17,10 @@ MAX_SETTERS = 6
 
 
 def value_of(ev: Evaluator, variable: External, node: Call) -> Value | None:
-    """What ``variable.get()`` gives: what the program sets; ``None`` when it sets nothing, or too many things."""
+    """The text, list or dict that ``variable.get()`` gives; ``None`` when the program sets nothing, or too many things.
+
+    An object that is handed around so is found better by what its methods are called: see ``objects.by_name``.
+    """
     name = reference_name(node.func.base) if isinstance(node.func, Attr) else None
     key = ("context", variable.span)
     if name is None or key in ev.attributes_active:
@@ -29,7 +32,7 @@ def value_of(ev: Evaluator, variable: External, node: Call) -> Value | None:
             found = list(_set(ev, variable, name))
         finally:
             ev.attributes_active.discard(key)
-        if not found or len(found) > MAX_SETTERS:
+        if not found or len(found) > MAX_SETTERS or any(isinstance(o, Instance) for v in found for o in options(v)):
             return None
         known = ev.attribute_cache[key] = join(found)
     return known
