@@ -100,6 +100,20 @@ while True:
 """,
         ('{"type": "text", "text": ""},',),
     ),
+    "thinking": (
+        f"""{ANTHROPIC}
+thought = [
+    {{"type": "thinking", "thinking": "hm", "signature": "s", "cache_control": {{"type": "ephemeral"}}}},
+    {{"type": "text", "text": "Which lease?"}},
+]
+while True:
+    {SEND}system=[
+        {{"type": "text", "text": RULES, "cache_control": {{"type": "ephemeral"}}}},
+    ], messages=[{{"role": "user", "content": "Hello."}}, {{"role": "assistant", "content": thought}},
+        {{"role": "user", "content": input()}}])
+""",
+        ('"signature": "s"},\n',),
+    ),
     "message object": (
         f"""{ANTHROPIC}
 first = {{"role": "user", "content": "Read this: " + RULES, "cache_control": {{"type": "ephemeral"}}}}

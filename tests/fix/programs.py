@@ -30,6 +30,13 @@ def program(system: str, code: str = "", extra: str = "") -> str:
 
 
 NAMES = 'NAMES = {"door", "lift", "roof", "meter", "cellar", "balcony"}\n'
+TOOLS = """
+from collections import namedtuple
+
+Tool = namedtuple("Tool", "name help")
+TOOLS = {Tool("door", "opens"), Tool("lift", "calls"), Tool("roof", "clears"),
+         Tool("meter", "reads"), Tool("cellar", "locks"), Tool("balcony", "paints"), Tool("yard", "sweeps")}
+"""
 FOLDER = 'FOLDER = os.path.join(os.path.dirname(__file__), "notes")\n'
 
 FIXABLE: dict[str, tuple[str, str]] = {
@@ -93,6 +100,45 @@ FIXABLE: dict[str, tuple[str, str]] = {
             ", tools=tools",
         ),
         "# one each\n    for n in sorted(NAMES)\n]",
+    ),
+    "tools of objects": (
+        program(
+            "Hello.",
+            TOOLS + 'tools = [{"type": "function", "function": {"name": t.name, "description": t.help}} for t in TOOLS]',
+            ", tools=tools",
+        ),
+        "for t in sorted(TOOLS, key=lambda tool: tool.name)]",
+    ),
+    "tools of objects in a loop": (
+        program(
+            "Hello.",
+            TOOLS + 'tools = []\nfor t in TOOLS:  # each\n    made = {"name": t.name, "description": t.help}\n'
+            '    tools.append({"type": "function", "function": made})',
+            ", tools=tools",
+        ),
+        "for t in sorted(TOOLS, key=lambda tool: tool.name):  # each",
+    ),
+    "tools of a table": (
+        program(
+            "Hello.",
+            'TABLE = {\n    "door": {"type": "function", "function": {"name": "door"}},\n'
+            '    "lift": {"type": "function", "function": {"name": "lift"}},\n'
+            '    "roof": {"type": "function", "function": {"name": "roof"}},\n'
+            '    "meter": {"type": "function", "function": {"name": "meter"}},\n'
+            '    "cellar": {"type": "function", "function": {"name": "cellar"}},\n}\n'
+            "chosen = {n for n in TABLE}\ntools = [TABLE[n] for n in chosen]",
+            ", tools=tools",
+        ),
+        "[TABLE[n] for n in sorted(chosen)]",
+    ),
+    "tools of anything": (
+        program(
+            "Hello.",
+            'THINGS = {("door", 1), ("lift", 2), ("roof", 3), ("meter", 4), ("cellar", 5), ("yard", 6)}\n'
+            'tools = [{"type": "function", "function": {"name": "-".join(map(str, x))}} for x in THINGS]',
+            ", tools=tools",
+        ),
+        'for x in THINGS], key=lambda tool: tool["function"]["name"])',
     ),
 }  # fmt: skip
 """Each with what must stand in it afterwards."""
