@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -512,10 +512,10 @@ class _Again:
         self.memory = Memory()
         self._paths = paths or [Path(".")]
 
-    def __call__(self, texts: Mapping[Path, str]) -> Report:
+    def __call__(self, texts: Mapping[Path, str], only: Set[str] | None) -> Report:
         from promptlint import engine
 
-        return engine.check(self._paths, self.settings, overlay=texts, memory=self.memory)
+        return engine.check(self._paths, self.settings, overlay=texts, memory=self.memory, only=only)
 
 
 def _fixed(
@@ -542,11 +542,12 @@ def _with_fixes(report: Report, again: _Again, filters: Sequence[_Filter]) -> Re
     listed = _listed(again.settings, filters)
     if not any(finding.rule in FIXABLE for finding in listed(report)):
         return report
+    from promptlint.finding import Applicability
     from promptlint.fix import plan
     from promptlint.fix.write import FixError
 
     try:
-        return plan.with_fixes(report, listed, again, {})
+        return plan.with_fixes(report, listed, again, {}, tried={Applicability.SAFE})
     except FixError:
         return report
 

@@ -7,7 +7,7 @@ import gc
 import sys
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,17 +48,19 @@ def check(
     overlay: Mapping[Path, str] | None = None,
     progress: Progress | None = None,
     memory: Memory | None = None,
+    only: Set[str] | None = None,
 ) -> Report:
     """Analyses the Python files under ``paths`` (and the text ``stdin``, given with its file name).
 
     ``overlay`` holds texts that stand in for what is on the disk, such as an editor's unsaved buffers. ``progress``
     may raise to end the run. With the ``memory`` of an earlier run on the same project, files that have not changed are
-    not parsed again. Nothing of the analysed code is imported or run. Raises ``NoInput`` when a path yields no Python.
+    not parsed again. ``only`` leaves out the requests that are sent in other files than these. Nothing of the analysed
+    code is imported or run. Raises ``NoInput`` when a path yields no Python.
     """
     rules = registry.load(settings.rule_paths)
     selected = rules.select(settings.select, settings.ignore)
     project, ev = _open(paths, settings, stdin, overlay, memory)
-    requests, withheld, own_faults = _requests(ev, settings, progress)
+    requests, withheld, own_faults = _requests(ev, settings, progress, only)
     requests = _accompanied(requests)
     found, faults = registry.run(selected, requests, _siblings(requests))
     findings = _merged([*found, *_syntax_errors(project, ev, paths, selected)])
@@ -169,13 +171,13 @@ def _open(
 
 
 def _requests(
-    ev: Evaluator, settings: Settings, progress: Progress | None
+    ev: Evaluator, settings: Settings, progress: Progress | None, only: Set[str] | None
 ) -> tuple[list[Request], list[Withheld], list[Problem]]:
     """Every request of every sink in every context, the calls that looked like sinks and are none, and own faults."""
     requests: list[Request] = []
     faults: list[Problem] = []
     withheld: list[Withheld] = []
-    refs = scan.files(ev.program)
+    refs = [ref for ref in scan.files(ev.program) if only is None or ref.path in only]
     for number, ref in enumerate(refs):
         module = ev.program.parse(ref)
         if module is None:

@@ -43,7 +43,7 @@ class Files:
             return None
         module = Module(path, self.texts.get(path, original.text))
         try:
-            module.scopes  # noqa: B018  (parses)
+            module.parse()
         except (ParserSyntaxError, RecursionError):
             return None
         return module
@@ -70,6 +70,11 @@ class Files:
             text = applied(before, some)
             texts[path] = text if _valid(text) else before
         return texts
+
+    def stay_valid(self, edits: Iterable[Edit]) -> bool:
+        """Whether edits leave valid Python in each file that they change."""
+        changed = self.changed(edits)
+        return all(text != self.texts.get(path, self.originals[path].text) for path, text in changed.items())
 
     def overlay(self, texts: Mapping[str, str]) -> dict[Path, str]:
         """What stands in for files when the project is analysed with these texts."""

@@ -35,7 +35,11 @@ class Module:
 
     @cached_property
     def _wrapper(self) -> meta.MetadataWrapper:
-        return meta.MetadataWrapper(cst.parse_module(self.text))
+        return meta.MetadataWrapper(cst.parse_module(self.text), unsafe_skip_copy=True)  # a fresh tree shares no nodes
+
+    def parse(self) -> None:
+        """Reads the text. Raises ``libcst.ParserSyntaxError``, and RecursionError when it is nested too deeply."""
+        self._wrapper  # noqa: B018
 
     @cached_property
     def _places(self) -> Mapping[cst.CSTNode, object]:

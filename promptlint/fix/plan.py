@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,8 +18,10 @@ from promptlint.span import Span
 from promptlint.suppress import UNUSED
 
 _ROUNDS = 30
+TRIED = frozenset([Applicability.SAFE, Applicability.UNSAFE])
 
-Analyse = Callable[[Mapping[Path, str]], Report]
+Analyse = Callable[[Mapping[Path, str], Set[str] | None], Report]
+"""Makes the report on the project with texts that stand in for files; of requests sent in some of its files only."""
 Listed = Callable[[Report], Sequence[Finding]]
 _Line = tuple[str, int]
 
@@ -47,8 +49,7 @@ class _Trial:
 def make(report: Report, listed: Listed, analyse: Analyse, *, unsafe: bool = False) -> Plan:
     """Plans the fixes for the findings that ``listed`` picks from a report; ``unsafe`` ones only where asked for.
 
-    ``analyse`` makes the report on the project with texts that stand in for files. Nothing is written. Raises FixError
-    when a file is no longer what was analysed.
+    Nothing is written. Raises FixError when a file is no longer what was analysed.
     """
     allowed = {Applicability.SAFE, *((Applicability.UNSAFE,) if unsafe else ())}
     files = Files(report, {})
@@ -59,7 +60,7 @@ def make(report: Report, listed: Listed, analyse: Analyse, *, unsafe: bool = Fal
         batch = _together(p for p in found if _key(p, files) not in hopeless)
         if not batch:
             break
-        trial = _tried(batch, files, report, analyse)
+        trial = _tried(batch, files, report, lambda texts: analyse(texts, None))
         hopeless |= {_key(proposal, files) for proposal in trial.bad}
         if trial.good:
             changes += len(trial.good)
@@ -69,17 +70,27 @@ def make(report: Report, listed: Listed, analyse: Analyse, *, unsafe: bool = Fal
     return Plan(tuple(r for r in rewrites if r.text != r.source.text), changes, report)
 
 
-def with_fixes(report: Report, listed: Listed, analyse: Analyse, texts: Mapping[str, str]) -> Report:
-    """The report with the fixes of the findings that ``listed`` picks, each of them tried.
+def with_fixes(
+    report: Report, listed: Listed, analyse: Analyse, texts: Mapping[str, str], *, tried: Set[Applicability] = TRIED
+) -> Report:
+    """The report with the fixes of the findings that ``listed`` picks, each of them tried on the requests it is about.
 
-    ``texts`` stand in for what is on the disk, by absolute path. Raises FixError as ``make`` does.
+    A trial can take as long as the run did: fixes of an applicability that is not among ``tried`` only leave valid
+    Python. ``texts`` stand in for what is on the disk, by absolute path. Raises FixError as ``make`` does.
     """
     files = Files(report, texts)
-    pending = proposals.make(report, listed(report), files)
-    good: set[Proposal] = set()
-    ended: set[Finding] = set()
+    found = proposals.make(report, listed(report), files)
+    pending = [proposal for proposal in found if proposal.fix.applicability in tried]
+    concerned = {s.span.path for p in pending for f in p.findings for s in (f.site, *f.also)}
+    part = replace(
+        report,
+        findings=tuple(f for f in report.findings if f.site.span.path in concerned),
+        requests=tuple(r for r in report.requests if r.site.span.path in concerned),
+    )
+    good = {p for p in found if p.fix.applicability not in tried and files.stay_valid(p.fix.edits)}
+    ended = {finding for proposal in good for finding in proposal.findings}
     while pending:
-        trial = _tried(_together(pending), files, report, analyse)
+        trial = _tried(_together(pending), files, part, lambda texts: analyse(texts, concerned))
         good |= {*trial.good}
         ended |= trial.ended
         pending = [p for p in pending if p not in good and p not in trial.bad]
@@ -113,7 +124,9 @@ def _key(proposal: Proposal, files: Files) -> object:
     return proposal.findings[0].rule, edits[0].span.path, taken, around, tuple(edit.text for edit in edits)
 
 
-def _tried(batch: list[Proposal], files: Files, report: Report, analyse: Analyse) -> _Trial:
+def _tried(
+    batch: list[Proposal], files: Files, report: Report, analyse: Callable[[Mapping[Path, str]], Report]
+) -> _Trial:
     edits = [edit for proposal in batch for edit in proposal.fix.edits]
     texts = files.changed(edits)
     after = analyse(files.overlay(texts))

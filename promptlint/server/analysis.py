@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -106,9 +106,9 @@ def fixes(root: Path, snapshot: Snapshot, progress: Progress, memory: Memory) ->
     from promptlint.fix import plan
     from promptlint.fix.write import FixError
 
-    def again(texts: Mapping[Path, str]) -> Report:
+    def again(texts: Mapping[Path, str], only: Set[str] | None) -> Report:
         overlay = {**_overlay(snapshot.texts), **{Path(os.path.abspath(file)): text for file, text in texts.items()}}
-        return engine.check([root], snapshot.settings, overlay=overlay, progress=progress, memory=memory)
+        return engine.check([root], snapshot.settings, overlay=overlay, progress=progress, memory=memory, only=only)
 
     def listed(report: Report) -> Sequence[Finding]:
         return _shown(report, snapshot.settings)

@@ -104,7 +104,7 @@ FIXABLE: dict[str, tuple[str, str]] = {
     "tools of objects": (
         program(
             "Hello.",
-            TOOLS + 'tools = [{"type": "function", "function": {"name": t.name, "description": t.help}} for t in TOOLS]',
+            TOOLS + 'tools = [{"type": "function", "function": {"name": t.name, "description": t[1]}} for t in TOOLS]',
             ", tools=tools",
         ),
         "for t in sorted(TOOLS, key=lambda tool: tool.name)]",
