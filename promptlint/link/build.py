@@ -595,9 +595,10 @@ class _Builder(Layout):
     def _is_never_run(self, function: Function) -> bool:
         """Whether nothing in the project, nor a library, runs a method off the way, or one of the same name."""
         owner = function.owner
-        if function in self.on_way or owner is None or function.decorators or self.ev.program.foreign_bases(owner):
+        if function in self.on_way or owner is None or function.decorators:
             return False
-        if function.name.startswith("__") and function.name not in ("__setitem__", "__delitem__"):
+        set_by_place = function.name in ("__setitem__", "__delitem__")
+        if not set_by_place and (function.name.startswith("__") or self.ev.program.foreign_bases(owner)):
             return False
         return not (
             next(self.ev.program.calls_named(function.name, function.module), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
@@ -80,6 +81,8 @@ MEDIA = frozenset(
     )
 )
 """Types of blocks that hold something else than text."""
+_METADATA = re.compile(r"(created|updated|sent)(_at)?|timestamp|time|date|(\w+_)?(uu)?id")
+"""Fields of a stored message that say when it was made and which it is: APIs know none of them as text."""
 NEAR = 15
 """Lines within which a hole and the text around it are one place to a reader."""
 
@@ -454,6 +457,10 @@ class Layout(Arguments):
                 if content_value is not None:
                     self._blocks(content_value, item.span, region, role, optional)
                     continue
+            if isinstance(option, Map):
+                option = replace(
+                    option, entries={k: e for k, e in option.entries.items() if not _METADATA.fullmatch(k)}
+                )
             self._text(option, item.span, region, role, optional, order=order)
 
     def _is_history(self, item: Item) -> bool:
