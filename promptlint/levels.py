@@ -23,8 +23,8 @@ Options = tuple[tuple[str, str], ...]
 
 MANY_BREAKS = 4
 """Breaks of one request and scope that are reported at their full level."""
-MANY_LISTS = 8
-"""Lists of kept turns beyond which it is a guess where in a request a value stands of which only the kind is known."""
+MANY_LISTS, MANY_PARTS = 8, 80
+"""Lists of kept turns and segments beyond which it is a guess where a value stands of which only the kind is known."""
 WORTH_A_LINE = 256
 """Tokens below which a lost prefix is not worth a word, also where an engine caches every token."""
 
@@ -495,9 +495,15 @@ def _candidates(
         if severity is None:
             continue
         severity, confidence = under_guard(cause.conditional, severity, certainty(request, cause.features))
-        if cause.kind in _VAGUE and sum(s.kind is Kind.HISTORY for s in request.segments) > MANY_LISTS:
+        if cause.kind in _VAGUE and _muddled(request):
             confidence = Confidence.LOW
         yield Break(index, cause, scope, severity, confidence, lost)
+
+
+def _muddled(request: Request) -> bool:
+    """Whether so many ways to build a request were joined that the place of a value in it is a guess."""
+    lists = sum(s.kind is Kind.HISTORY for s in request.segments)
+    return lists > MANY_LISTS and len(request.segments) > MANY_PARTS
 
 
 def why_silent(request: Request, index: int, cause: Cause, gap: float) -> str:

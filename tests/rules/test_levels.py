@@ -9,7 +9,7 @@ import pytest
 
 from promptlint.finding import Confidence, Region, Scope, Severity
 from promptlint.levels import breaks, in_words, reaches_minimum, shared_prefix, under_guard
-from promptlint.request import Axis, Break, Moment, Request, Reuse
+from promptlint.request import Axis, Break, Moment, Request, Reuse, Segment
 from promptlint.tokens import UNKNOWN, Interval
 from tests.rules.build import (
     ASSUMED,
@@ -321,10 +321,12 @@ def test_minimum() -> None:
     assert reaches_minimum(Interval(0, 1_023), AUTOMATIC) == "no"
 
 
-def test_among_many_lists_of_turns_a_vague_value_may_stand_anywhere() -> None:
-    few = request(hole(cause("state")), text(2_000), history(), question())
-    many = request(hole(cause("state")), text(2_000), *[history()] * 9, question())
-    clear = request(hole(cause("time")), text(2_000), *[history()] * 9, question())
-    assert only(few).confidence is Confidence.HIGH
-    assert only(many).confidence is Confidence.LOW
-    assert only(clear).confidence is Confidence.HIGH
+def test_where_many_ways_are_joined_a_vague_value_may_stand_anywhere() -> None:
+    lists, parts = [history()] * 9, [text(9, message=n) for n in range(80)]
+
+    def confidence(kind: str, *more: Segment) -> Confidence:
+        return only(request(hole(cause(kind)), text(2_000), *more, question())).confidence
+
+    assert confidence("state", *lists) is confidence("state", *parts, history()) is Confidence.HIGH
+    assert confidence("state", *parts, *lists) is Confidence.LOW
+    assert confidence("time", *parts, *lists) is Confidence.HIGH
