@@ -184,7 +184,7 @@ class Flight:
         answer = responses.understood(_unpacked(b"".join(self._data), self._encoding), self._kind)
         if isinstance(error, BaseException):
             error = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        if early and error is None and answer.usage is None and (self._status or 0) < 400:
+        if early and not (error or answer.done or answer.usage) and (self._status or 0) < 400:
             error = UNREAD
         for recorder in self.recorders:
             recorder.record(

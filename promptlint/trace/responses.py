@@ -17,12 +17,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``usage`` is the provider's object as it came. ``error`` is what the provider says went wrong."""
+    """``usage`` is the provider's object as it came. ``error`` is what the provider says went wrong. ``done``: the last
+    event of a stream said that it was the last.
+    """
 
     usage: Mapping[str, Any] | None = None
     response_id: str | None = None
     text: str | None = None
     error: str | None = None
+    done: bool = False
 
 
 _DELTAS = ("content_block_delta", "response.output_text.delta")
@@ -45,7 +48,13 @@ def understood(data: bytes, content_type: str) -> Answer:
             names += [name for key in ("id", "responseId") if (name := part.get(key)) and isinstance(name, str)]
         texts += _texts(event)
         error = _error(event) or error
-    return Answer(usage or None, names[0] if names else None, "".join(texts) if texts else None, error)
+    return Answer(
+        usage or None,
+        names[0] if names else None,
+        "".join(texts) if texts else None,
+        error,
+        data.rstrip().endswith(b"[DONE]"),
+    )
 
 
 def _events(data: bytes, content_type: str) -> Iterator[dict[str, Any]]:

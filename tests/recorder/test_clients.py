@@ -484,9 +484,9 @@ def test_a_faked_network_is_recorded_too(tmp_path: Path, module: Any) -> None:
     assert [e.usage for e in exchanges] == [USAGE, USAGE]
 
 
-def test_openai_streams_are_recorded_to_their_last_event(tmp_path: Path) -> None:
+@pytest.mark.parametrize("usage", [None, {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}])
+def test_openai_streams_are_recorded_to_their_last_event(tmp_path: Path, usage: Any) -> None:
     """The SDK stops reading at [DONE]."""
-    usage = {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
     chunk = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     events = [
         {**chunk, "choices": [{"index": 0, "delta": {"content": "Hello"}}]},

@@ -72,7 +72,7 @@ AWS = "application/vnd.amazon.eventstream"
         (
             sse(*CHAT_CHUNKS) + b"data: [DONE]\n\n",
             SSE,
-            Answer({"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}}, "c1", "Hello"),
+            Answer({"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}}, "c1", "Hello", done=True),
         ),
         (json.dumps(RESPONSE).encode(), JSON, Answer(RESPONSE["usage"], "resp_1", "Hello")),  # type: ignore[arg-type]
         (
