@@ -181,7 +181,7 @@ class Flight:
         except KeyError:  # it has ended before, maybe in another thread just now
             return
         lasted = time.perf_counter() - self._clock
-        answer = responses.understood(_unpacked(b"".join(self._data), self._encoding), self._kind)
+        answer = _understood(b"".join(self._data), self._encoding, self._kind) or responses.Answer()
         if isinstance(error, BaseException):
             error = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         if early and not (error or answer.done or answer.usage) and (self._status or 0) < 400:
@@ -250,6 +250,11 @@ def inside() -> Iterator[None]:
         yield
     finally:
         _inside.reset(token)
+
+
+@quietly
+def _understood(data: bytes, encoding: str, kind: str) -> responses.Answer:
+    return responses.understood(_unpacked(data, encoding), kind)
 
 
 def _unpacked(data: bytes, encoding: str) -> bytes:
