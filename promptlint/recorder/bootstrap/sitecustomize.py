@@ -1,89 +1,29 @@
 """Python imports this at its start below ``promptlint record``; then it imports the ``sitecustomize`` that it hides.
 
-The interpreter may be that of another environment: the recorder is loaded by path, when the program imports a library
-that sends requests, and neither its modules nor this folder are left where the program could find them.
+Whatever Python it is has to understand this file. The program finds neither it nor its folder afterwards.
 """
-
-from __future__ import annotations
 
 import os
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _here]
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_PACKAGE = os.path.dirname(os.path.dirname(_HERE))
-_loaded: dict[str, Any] = {}
-
-
-def _load() -> None:
-    """The modules of the recorder that are needed here, by their last names."""
-    import importlib
-    import importlib.util
-
-    def ours(name: str) -> bool:
-        return name == "promptlint" or name.startswith("promptlint.")
-
-    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if ours(name)}
+if sys.version_info >= (3, 10) and "PROMPTLINT_RECORD" in os.environ:
     try:
-        spec = importlib.util.spec_from_file_location(
-            "promptlint", os.path.join(_PACKAGE, "__init__.py"), submodule_search_locations=[_PACKAGE]
-        )
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["promptlint"] = module
-        spec.loader.exec_module(module)
-        for name in ("launch", "hooks"):
-            _loaded[name] = importlib.import_module(f"promptlint.recorder.{name}")
-    finally:
-        for name in [name for name in sys.modules if ours(name)]:
-            del sys.modules[name]
-        sys.modules.update(hidden)
-
-
-def _imported(name: str, module: ModuleType) -> None:
-    try:
-        if not _loaded:
-            _loaded["settings"] = os.environ["PROMPTLINT_RECORD"]
-            _load()
-            _loaded["launch"].start(_loaded["settings"])
-            _loaded["started"] = True
-        if "started" in _loaded:
-            _loaded["hooks"].apply(name, module)
+        _file = os.path.join(os.path.dirname(_here), "wake.py")
+        _wake = {"__name__": "promptlint.recorder.wake", "__file__": _file}
+        with open(_file, encoding="utf-8") as _text:
+            exec(compile(_text.read(), _file, "exec"), _wake)
+        _wake["wait"]()  # type: ignore[operator]
     except Exception:
-        _complain()
-
-
-def _complain() -> None:
-    if os.environ.get("PROMPTLINT_DEBUG") == "1":
-        import traceback
-
-        traceback.print_exc()
-
-
-def _watch() -> None:
-    path = os.path.join(os.path.dirname(_HERE), "lazy.py")
-    namespace: dict[str, Any] = {"__name__": "promptlint.recorder.lazy"}
-    with open(path, encoding="utf-8") as file:
-        exec(compile(file.read(), path, "exec"), namespace)
-    namespace["watch"](namespace["LIBRARIES"], _imported)
-
-
-sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]
-try:
-    if "PROMPTLINT_RECORD" in os.environ:
-        _watch()
-except Exception:
-    _complain()
+        if os.environ.get("PROMPTLINT_DEBUG") == "1":
+            raise
 
 _own = sys.modules.pop("sitecustomize", None)
 try:
     import sitecustomize  # type: ignore[import-not-found]  # noqa: F401 - the one of the program, if it has one
 except ImportError as error:
-    if error.name != "sitecustomize":
+    if "sitecustomize" not in str(error):
         raise
-    if _own is not None:
-        sys.modules["sitecustomize"] = _own
+    sys.modules["sitecustomize"] = _own  # type: ignore[assignment]
