@@ -21,6 +21,8 @@ from promptlint.trace import wire
 SETTLE = 1.0
 """Seconds between two requests to a vendor: an entry may take a moment until every machine finds it."""
 
+INTERRUPTED = "interrupted"
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -70,7 +72,7 @@ def run(plan: Plan, sender: Sender, progress: Progress, counted: Callable[[Sampl
         except Stop as stop:
             result.stopped = str(stop)
         except KeyboardInterrupt:
-            result.stopped, result.interrupted = "interrupted", True
+            result.stopped, result.interrupted = INTERRUPTED, True
         if result.stopped:
             rest = [claim for later in plan.trials[number:] for claim in later.claims]
             known = {id(verdict.claim) for verdict in result.verdicts}
@@ -108,6 +110,11 @@ def _trial(trial: Trial, sender: Sender, ledger: Ledger, verdicts: list[Verdict]
         readings = tuple(one.reading for one in sent)
         verdicts += [Verdict(claim, Ruling.INCONCLUSIVE, f"{which}{failed}", readings) for claim in trial.claims]
         return
+    except (Stop, KeyboardInterrupt) as end:
+        why = str(end) or INTERRUPTED
+        readings = tuple(one.reading for one in sent)
+        verdicts += [Verdict(claim, Ruling.INCONCLUSIVE, f"not decided: {why}", readings) for claim in trial.claims]
+        raise
     for claim in trial.claims:
         alone = claim.finding is not None and claim.finding.scope is Scope.REQUEST
         verdicts.append(refusal(claim, None) if alone else judge(claim, sent))

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +19,7 @@ import pytest
 
 from promptlint import cli
 from promptlint.trace.format import Exchange, Frame, Writer
-from tests.emulator import Vendor
+from tests.emulator import Fault, Vendor
 from tests.probe.build import chat, claude, clocks, sound
 from tests.probe.conftest import KEYS
 
@@ -196,3 +201,22 @@ def test_a_trace_of_failed_requests(project: Path, vendor: Vendor, capsys: Captu
     failed = [replace(exchange, status=529) for exchange in clocks(claude)]
     _, out, _ = run(capsys, "probe", trace(project, failed), "--json")
     assert [claim["reason"] for claim in json.loads(out)["claims"]] == ["no request was answered from there"]
+
+
+def test_ctrl_c_leaves_a_report(project: Path, vendor: Vendor) -> None:
+    """The signal comes while the second request waits for its answer; the first one is in the report."""
+    file = trace(project, clocks(claude))
+    vendor.then(Fault(), Fault(delay=30.0))
+    command = [sys.executable, "-m", "promptlint", "probe", file, "--base-url", vendor.url, "--yes", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while len(vendor.received) < 2 and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    document = json.loads(out)
+    assert process.returncode == 130, err
+    assert (document["sent"], document["stopped"]) == (2, "interrupted")
+    [claim] = document["claims"]
+    assert (claim["verdict"], claim["reason"]) == ("inconclusive", "not decided: interrupted")
+    assert [request["purpose"] for request in claim["requests"]] == ["fills the cache"]
