@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from promptlint.expression import At
 from promptlint.index import Function, Module, terminal
+from promptlint.link import cron
 from promptlint.link.chains import Chain
 from promptlint.request import Pace
 
@@ -79,7 +80,7 @@ def _of_schedule(function: Function) -> Iterator[Pace]:
         )
     ]
     for call in [*(d for d in function.decorators if isinstance(d, ast.Call)), *registered]:
-        seconds = _interval(call, module)
+        seconds = _interval(call, module) or _by_calendar(call)
         if seconds > 0:
             yield Pace(seconds, "the schedule waits", module.span(At.start(call)))
 
@@ -98,6 +99,27 @@ def _interval(call: ast.Call, module: Module) -> float:
     if terminal(call.func) == "add_periodic_task" and call.args:
         seconds += _number(call.args[0], module) or 0.0
     return seconds
+
+
+def _by_calendar(call: ast.Call) -> float:
+    """Seconds between two runs at fixed times: ``scheduled_job("cron", hour="*/2")``, ``crontab(minute="*/10")``."""
+    for inner in (call, *(a for a in (*call.args, *(k.value for k in call.keywords)) if isinstance(a, ast.Call))):
+        texts = [a.value for a in inner.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        name = terminal(inner.func)
+        fields = {k.arg: str(k.value.value) for k in inner.keywords if isinstance(k.value, ast.Constant)}
+        if name in ("CronTrigger", "crontab", "cron") or "cron" in texts or fields.get("trigger") == "cron":
+            # Celery and Huey run at each minute unless told otherwise, others at the first one of the hours they are given.
+            minute = fields.get("minute", "0" if "hour" in fields and name != "crontab" else "*")
+            seconds = (
+                cron.seconds_between(minute, fields.get("hour", "*")) if {"minute", "hour"} & fields.keys() else None
+            )
+            if seconds is not None:
+                return seconds
+        for text in (*texts, *fields.values()) if name in ("from_crontab", "cron", "schedule", "crontab") else ():
+            seconds = cron.of_text(text)
+            if seconds is not None:
+                return seconds
+    return 0.0
 
 
 def _number(node: ast.expr, module: Module) -> float | None:

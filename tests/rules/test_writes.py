@@ -60,6 +60,22 @@ LOOP = "while True:\n    ask(input())\n    time.sleep({})\n"
             "@repeat_every(seconds=60 * 60)\ndef job():\n    ask('news?')\n",
             "the schedule waits 60 min",
         ),
+        (
+            "from apscheduler.schedulers.blocking import BlockingScheduler\nscheduler = BlockingScheduler()\n"
+            "@scheduler.scheduled_job('cron', minute='*/20')\ndef job():\n    ask('news?')\n",
+            "the schedule waits 20 min",
+        ),
+        (
+            "from apscheduler.schedulers.blocking import BlockingScheduler\n"
+            "from apscheduler.triggers.cron import CronTrigger\nscheduler = BlockingScheduler()\n"
+            "def job():\n    ask('news?')\nscheduler.add_job(job, CronTrigger.from_crontab('0,30 9-17 * * *'))\n",
+            "the schedule waits 30 min",
+        ),
+        (
+            "from huey import RedisHuey, crontab\nhuey = RedisHuey()\n"
+            "@huey.periodic_task(crontab(minute='*/15'))\ndef job():\n    ask('news?')\n",
+            "the schedule waits 15 min",
+        ),
     ],
 )
 def test_entries_that_expire_before_the_next_request(tmp_path: Path, tail: str, says: str) -> None:
@@ -93,6 +109,11 @@ def test_a_loop_in_another_module(tmp_path: Path) -> None:
         (SHORT, "time.sleep(600)\nfor q in open('questions'):\n    ask(q)\n"),
         (SHORT, "while True:\n    time.sleep(600)\n    for q in open('questions'):\n        ask(q)\n"),
         ("None", LOOP.format("600")),
+        (
+            SHORT,
+            "from apscheduler.schedulers.blocking import BlockingScheduler\nscheduler = BlockingScheduler()\n"
+            "@scheduler.scheduled_job('cron', hour='*/2', minute='*')\ndef job():\n    ask('news?')\n",
+        ),
     ],
 )
 def test_lifetimes_that_fit_or_are_not_known(tmp_path: Path, marker: str, tail: str) -> None:
