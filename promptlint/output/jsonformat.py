@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import isinf
 
 from promptlint.finding import Finding, Fix, Measured, Site
-from promptlint.output.words import concerns_request, place
+from promptlint.output.words import TIMES, concerns_request, dollars_lost, place
 from promptlint.report import Problem, Report
 from promptlint.span import Span
 from promptlint.tokens import Interval
@@ -51,6 +51,7 @@ def _finding(finding: Finding) -> dict[str, object]:
         "scope": finding.scope.value,
         "region": finding.region.value,
         "tokens_lost": interval(finding.tokens_lost) if finding.tokens_lost else None,
+        "dollars_lost": _dollars(finding),
         "request": _request(finding.site) if concerns_request(finding) else None,
         "origin": point(finding.origin) if finding.origin else None,
         "flow": [{**point(step.span), "message": step.message, "because": step.because} for step in finding.flow],
@@ -60,6 +61,15 @@ def _finding(finding: Finding) -> dict[str, object]:
         "suppressed": finding.suppressed is not None,
         "measured": _measured(finding.measured),
     }
+
+
+def _dollars(finding: Finding) -> dict[str, float | None] | None:
+    """What is paid above a hit for so many requests; ``None`` without a price."""
+    costs = dollars_lost(finding)
+    if costs is None:
+        return None
+    least, most = costs
+    return {"requests": TIMES, "low": round(least, 4), "high": None if isinf(most) else round(most, 4)}
 
 
 def _measured(measured: Measured | None) -> dict[str, str] | None:

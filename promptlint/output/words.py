@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from math import isinf
+from math import inf, isinf
 from pathlib import PurePath
 
 from promptlint import provider
@@ -125,14 +125,15 @@ def lost(finding: Finding) -> str | None:
     return f"{quantity(finding.tokens_lost)}{behind}, {_how_often(finding)}"
 
 
-_TIMES = 1000
+TIMES = 1000
 """How many requests a price is given for."""
 
 
-def money(finding: Finding) -> str | None:
-    """What the lost tokens cost above a hit, in dollars; ``None`` where no price is known or it is next to nothing.
+def dollars_lost(finding: Finding) -> tuple[float, float] | None:
+    """What the lost tokens of ``TIMES`` requests cost above a hit, at the least and at the most (``inf``: not known).
 
-    A hit would have paid the price of reading for them, a miss pays at least the price of uncached tokens.
+    ``None`` where no price is known or it is next to nothing. A hit would have paid the price of reading for them, a
+    miss pays at least the price of uncached tokens.
     """
     tokens, site = finding.tokens_lost, finding.site
     if tokens is None or not tokens.low or not site.model or finding.scope is Scope.REQUEST:
@@ -143,17 +144,25 @@ def money(finding: Finding) -> str | None:
     price = input_price(facts)
     if price is None:
         return None
-    least = _TIMES * tokens.low * (1 - facts.read) * price(tokens.low)
+    least = TIMES * tokens.low * (1 - facts.read) * price(tokens.low)
     if least < 0.005:
         return None
-    most = None if isinf(tokens.high) else _TIMES * tokens.high * (1 - facts.read) * price(round(tokens.high))
-    if most is None:
+    return least, inf if isinf(tokens.high) else TIMES * tokens.high * (1 - facts.read) * price(round(tokens.high))
+
+
+def money(finding: Finding) -> str | None:
+    """The same in words: "about $4.32 more for 1,000 turns than with a hit (gpt-4.1)"."""
+    costs = dollars_lost(finding)
+    if costs is None:
+        return None
+    least, most = costs
+    if isinf(most):
         amount = f"at least ${least:,.2f}"
     elif most <= least * 1.1:
         amount = f"about ${(least + most) / 2:,.2f}"
     else:
         amount = f"${least:,.2f} to ${most:,.2f}"
-    return f"{amount} more for {_TIMES:,} {_OCCASIONS[finding.scope]} than with a hit ({site.model})"
+    return f"{amount} more for {TIMES:,} {_OCCASIONS[finding.scope]} than with a hit ({finding.site.model})"
 
 
 _OCCASIONS = {

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from promptlint.finding import Finding
-from promptlint.output import render, render_map
+from promptlint.output import render, render_map, words
 from promptlint.report import Report
 from promptlint.span import Span
 from promptlint.tokens import Interval
@@ -73,6 +73,7 @@ CHECK = closed(
             scope={"enum": ["turn", "conversation", "process", "request"]},
             region={"enum": ["tools", "system", "first-message", "mid-history", "last-message", "parameters"]},
             tokens_lost=nullable(TOKENS),
+            dollars_lost=nullable(closed(requests=COUNT, low={"type": "number"}, high=nullable({"type": "number"}))),
             request=nullable(REQUEST),
             origin=nullable(closed(**POINT)),
             flow=listed(closed(**POINT, message=WORD, because=nullable(WORD))),
@@ -134,6 +135,18 @@ def test_no_upper_end_is_null(report: Report) -> None:
     finding = replace(report.findings[0], tokens_lost=Interval(7, inf))
     (found,) = json.loads(render(report, "json", [finding]))["findings"]
     assert found["tokens_lost"] == {"low": 7, "high": None}
+
+
+def test_money_is_given_where_a_price_is_known(monkeypatch: pytest.MonkeyPatch, report: Report) -> None:
+    """2,400 tokens at 3 dollars a million, nine tenths of which a hit would have saved."""
+    monkeypatch.setattr(words, "input_price", lambda facts: lambda size: 3 / 1_000_000)
+    finding = next(f for f in report.findings if f.rule == "volatile-time")
+    open_ended = replace(finding, tokens_lost=Interval(2400, inf))
+    found = json.loads(render(report, "json", [finding, open_ended]))["findings"]
+    assert [f["dollars_lost"] for f in found] == [
+        {"requests": 1000, "low": 6.48, "high": 6.48},
+        {"requests": 1000, "low": 6.48, "high": None},
+    ]
 
 
 def test_paths_are_relative_to_the_working_directory(
