@@ -108,7 +108,7 @@ def _by_calendar(call: ast.Call) -> float:
         name = terminal(inner.func)
         fields = {k.arg: str(k.value.value) for k in inner.keywords if isinstance(k.value, ast.Constant)}
         if name in ("CronTrigger", "crontab", "cron") or "cron" in texts or fields.get("trigger") == "cron":
-            # Celery and Huey run at each minute unless told otherwise, others at the first one of the hours they are given.
+            # Unless told otherwise, Celery and Huey run at each minute, others at the first one of the hours given.
             minute = fields.get("minute", "0" if "hour" in fields and name != "crontab" else "*")
             seconds = (
                 cron.seconds_between(minute, fields.get("hour", "*")) if {"minute", "hour"} & fields.keys() else None
