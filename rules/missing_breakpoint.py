@@ -87,7 +87,7 @@ def check(request: Request) -> Iterator[Finding]:
         advice = 'pass cache_control={"type": "ephemeral"} with the request: it marks the newest block of each turn'
     else:
         advice = 'set "cache_control": {"type": "ephemeral"} on the last constant block'
-    guess = assumed(request) and (not turns or request.reuse.features)  # who keeps the turns will ask again
+    guess = assumed(request) and (not turns or "assumed-entry" in request.reuse.features)  # kept turns: asked again
     weak = guess or (enough != "yes" and (not turns or request.reuse.scripted or not request.reuse.repeats))
     yield Finding(
         message=f"no cache breakpoint: {what} {verb} paid for in full with every request",

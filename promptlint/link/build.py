@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator, Frame
     from promptlint.link.sinks import Sink
 from promptlint.link.concurrency import fanned_out
-from promptlint.link.guards import LARGE_MESSAGES, guard_of, limit_of_calls
+from promptlint.link.guards import LARGE_MESSAGES, asks_for_one, guard_of, limit_of_calls
 from promptlint.link.layout import Layout
 from promptlint.link.messages import (
     is_history_name,
@@ -528,6 +528,8 @@ class _Builder(Layout):
         cutting = {self.ev.program.function_at(e.span) for e, _ in self.edits if e.kind == "window"}
         for edit, position in self.edits:
             if (edit.kind, edit.span) in seen or edit.span.line <= 0 or edit.kind in ("mark", "unmark", "cap"):
+                continue
+            if edit.kind == "rewrite" and asks_for_one(edit.guards):
                 continue
             if edit.kind == thinking.EDIT and not (edit.behind or self._of_old_turns(edit.span)):
                 continue

@@ -23,6 +23,7 @@ from promptlint.expression import (
     Guard,
     Import,
     Literal,
+    LoopState,
     Mutate,
     Param,
     Phi,
@@ -35,7 +36,8 @@ from promptlint.expression import (
 )
 from promptlint.expression import Item as ItemOf
 from promptlint.link import alike, strings, thinking
-from promptlint.link.guards import guard_of
+from promptlint.link.guards import asks_of_first, guard_of
+from promptlint.link.messages import role_of
 from promptlint.link.switches import SWITCHED
 from promptlint.link.values import (
     CALL,
@@ -298,7 +300,9 @@ def commanded(value: Value, before: Value) -> Value:
 
 def retold(value: Value) -> One | None:
     """The element of a new list that tells what an older one held: made of what the model said."""
-    ones = (i for i in value.items if isinstance(i, One)) if isinstance(value, Seq) else ()
+    ones = [i for i in value.items if isinstance(i, One)] if isinstance(value, Seq) else []
+    if len(ones) > 1 and role_of(ones[-1].value) == "assistant" and role_of(ones[-2].value) == "user":
+        ones = ones[:-2]  # a question with its answer: the first turns of another conversation
     return next((i for i in ones if any(o.kind in ("reply", "history") for o in i.value.origins())), None)
 
 
@@ -362,8 +366,8 @@ def chosen(value: Value, deps: Origins) -> Value:
     return with_condition(value, deps)
 
 
-def _tests_of_filling(node: Mutate) -> tuple[Guard, ...]:
-    """The tests in the loop that fills a list; what holds where that loop begins, or the list, picks no element."""
+def _loop_of(node: Mutate) -> LoopState | None:
+    """The loop that changes a list, the outermost one."""
     loop, base = None, node.base
     while True:
         match base:
@@ -372,7 +376,12 @@ def _tests_of_filling(node: Mutate) -> tuple[Guard, ...]:
             case Phi(state=state, before=before):
                 loop, base = state, before
             case _:
-                break
+                return loop
+
+
+def _tests_of_filling(node: Mutate) -> tuple[Guard, ...]:
+    """The tests in the loop that fills a list; what holds where that loop begins, or the list, picks no element."""
+    loop = _loop_of(node)
     if loop is None:
         return ()
     return tuple(g for g in node.guards if g.test is not None and not any(g is known for known in loop.guards))
@@ -486,8 +495,12 @@ def binary(ev: Evaluator, op: str, left: Value, right: Value, span: Span, shown:
     return Hole(shown, span, union(left.origins(), right.origins()), features=features)
 
 
+SPANS = ("datetime.timedelta", "dateutil.relativedelta.relativedelta")
+"""What a point in time is moved by; the difference of two points is another matter."""
+
+
 def _is_clock(value: Value) -> bool:
-    return isinstance(value, Hole) and any(o.kind == "time" for o in value.deps)
+    return isinstance(value, Hole) and value.type not in SPANS and any(o.kind == "time" for o in value.deps)
 
 
 def _elapsed(origin: Origin) -> Origin:
@@ -1081,6 +1094,10 @@ def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame,
             if isinstance(removed, One) and removed.inserted is not None:
                 return replace(base, items=tuple(items))
         if _is_content(node.base):
+            return base
+        loop = _loop_of(node)
+        tests = [*(g.test for g in node.guards), loop.test if loop is not None else None]
+        if where == 0 and asks_of_first(t for t in tests if t is not None):
             return base
         edit = Edit("window", span, ev.snippet(frame, node.at), node.guards)
         return with_edit(base, edit)

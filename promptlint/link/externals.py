@@ -337,6 +337,10 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     return unknown(ev, name, args)
 
 
+def _span_of_time(ev: Evaluator, args: _Args) -> Value:
+    return args.hole(type=containers.SPANS[0])
+
+
 def _seeded(func: External, level: int) -> bool:
     """Whether a draw comes from a generator that is made anew, with the same seed, ahead of it: always the same."""
     made = func.this
@@ -1424,6 +1428,7 @@ def _clock_format(index: int) -> Callable[[Evaluator, _Args], Value | None]:
 
 _Function = Callable[["Evaluator", _Args], "Value | None"]
 _FUNCTIONS: dict[str, _Function] = {
+    **dict.fromkeys(containers.SPANS, _span_of_time),
     "builtins.str": _str,
     "builtins.repr": _str,
     "builtins.format": _str,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr as AttrNode
-from promptlint.expression import Binary, Expr, Guard, Test
+from promptlint.expression import Binary, Expr, Guard, Literal, Test, children
 from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
+from promptlint.expression import Item as ItemOf
 from promptlint.link import callers
 from promptlint.link.switches import asks_for_command, on_command
 from promptlint.link.values import (
@@ -76,6 +78,57 @@ def _limit(ev: Evaluator, left: Expr, right: Expr, function: Function) -> float 
     if isinstance(limit, float) and 0 <= limit <= 1:
         return inf
     return limit * LARGE_MESSAGES / LARGE_TOKENS if _tokens(left) or _tokens(right) else float(limit)
+
+
+def asks_of_first(tests: Iterable[Expr]) -> bool:
+    """Whether a change depends on what the first message is, and on no size: a list that has to begin with a user.
+
+    What such a change drops is the head of what was cut or loaded elsewhere.
+    """
+    parts = [part for test in tests for part in _parts(test)]
+    return any(map(_is_first, parts)) and not any(map(_compares_size, parts))
+
+
+_IDS = re.compile(r"(^|_)(id|uuid)$", re.IGNORECASE)
+
+
+def asks_for_one(guards: Iterable[Guard]) -> bool:
+    """Whether a change looks for one message by its id: what stood in for it until it was there is replaced."""
+    return any(
+        isinstance(part, Test) and part.op == "==" and guard.sense and _is_id_of(part)
+        for guard in guards
+        if guard.test is not None
+        for part in _parts(guard.test)
+    )
+
+
+def _is_id_of(test: Test) -> bool:
+    named = [p.name if isinstance(p, AttrNode) else _key_of(p) for p in test.parts]
+    return any(map(_IDS.search, named)) and not any(isinstance(p, Literal) for p in test.parts)
+
+
+def _key_of(node: Expr) -> str:
+    """``"id"`` of ``message["id"]`` and ``message.get("id")``."""
+    if isinstance(node, CallNode) and isinstance(node.func, AttrNode) and node.func.name == "get":
+        key = node.args[0] if node.args else None
+    else:
+        key = node.key if isinstance(node, ItemOf) else None
+    return key.value if isinstance(key, Literal) and isinstance(key.value, str) else ""
+
+
+def _parts(node: Expr, depth: int = 0) -> Iterator[Expr]:
+    yield node
+    if depth < 8:
+        for child in children(node):
+            yield from _parts(child, depth + 1)
+
+
+def _is_first(node: Expr) -> bool:
+    return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value == 0
+
+
+def _compares_size(node: Expr) -> bool:
+    return isinstance(node, Test) and node.op in (">", ">=", "<", "<=") and any(map(_counts, node.parts))
 
 
 def _counts(node: Expr) -> bool:

@@ -418,6 +418,10 @@ class Layout(Arguments):
                     before = len(self.segments)
                     self._message(item, region, role, sequence.order)
                     appended = rounds and rounds[0][0] < number < rounds[-1][0] and rounds[0][1] is not rounds[-1][1]
+                    since = items[rounds[0][0] + 1 : number] if rounds else ()
+                    asked = any(isinstance(i, One) and role_of(i.value) == "user" for i in since)
+                    # A loop that is over added it behind the newest question, and sent it as it is.
+                    appended = appended or (asked and isinstance(item, Many) and _for_a_reply(item))
                     if appended or (isinstance(item, One) and item.inserted in prepended) or (cut and retells(item)):
                         # Told by the mutator that puts it there; or what an outer loop appends ahead of an inner one.
                         self.segments[before:] = [replace(s, causes=()) for s in self.segments[before:]]
@@ -570,6 +574,11 @@ def _insertion(piece: Piece, content: Span, causes: tuple[Cause, ...]) -> Span:
     vague = bool(telling) and all(c.kind in ("state", "user") for c in telling)
     elsewhere = piece.span.path != content.path or abs(piece.span.line - content.line) > NEAR
     return content if vague and elsewhere and content.line > 0 else piece.span
+
+
+def _for_a_reply(item: Many) -> bool:
+    """Whether elements were added one by one, or one for each part of a reply: tool calls that were answered."""
+    return item.of is None or (isinstance(item.of, Hole) and not is_history_name(item.of.name))
 
 
 def _edits_of(item: Item) -> tuple[Edit, ...]:
