@@ -560,7 +560,8 @@ def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
         marked = request.facts.trigger == "explicit" and _last_marked(request) >= index
         return marked and scope is Scope.CONVERSATION and not keeps_history(request) and not request.has_history
     if _kept(segment):
-        return cause.kind in _RENDERED
+        # The order in which tasks finished is the order in which their results were kept.
+        return cause.kind in _RENDERED and not (cause.kind == "unordered" and Axis.CALL in cause.axes)
     if segment.region in (Region.FIRST_MESSAGE, Region.MID_HISTORY):
         # A message behind kept turns was added to them and stays as it is; one ahead of all of them is made anew.
         first = next((i for i, s in enumerate(request.segments) if _kept(s)), -1)

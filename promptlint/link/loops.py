@@ -874,4 +874,5 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
             edits=(*before.edits, *edits),
         )
     kept = History(Lazy(lambda: by_role(i.value for i in back)), span, root=root, edits=tuple(edits), level=level)
-    return replace(before, items=(*before.items, kept), order=union(before.order, value.order))
+    # In whatever order they came, they are kept in it.
+    return replace(before, items=(*before.items, kept))
