@@ -49,7 +49,7 @@ def trace(
         from promptlint.trace.matching import compared
 
         settings, _ = shared.settings([project], {})
-        comparison = compared(analysis.tally, shared.run([project], settings, None).findings, project)
+        comparison = compared(analysis.tally, shared.run([project], settings, None).findings)
     text = output.render_trace(
         analysis,
         comparison,

@@ -80,6 +80,7 @@ def _totals(totals: Totals) -> dict[str, object]:
         "agreed_requests": totals.agreed,
         "predicted_read_tokens": totals.predicted,
         "compared_read_tokens": totals.compared_read,
+        "predicted_written_tokens": totals.predicted_written,
     }
 
 
@@ -129,6 +130,7 @@ def _row(row: Row) -> dict[str, object]:
         "read_tokens": row.read,
         "written_tokens": row.written,
         "predicted_read_tokens": row.predicted,
+        "predicted_written_tokens": row.predicted_written,
         "cause": str(row.cause),
         "lost_tokens": row.lost,
     }

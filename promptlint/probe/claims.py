@@ -140,7 +140,7 @@ def _longest(made: Sequence[Claim]) -> Claim:
 
 
 def _sent_by(finding: Finding, sample: Sample) -> bool:
-    return passes(sample.exchange.stack, [site.span for site in (finding.site, *finding.also)], Path.cwd())
+    return passes(sample.exchange.stack, [site.span for site in (finding.site, *finding.also)])
 
 
 _MESSAGES = (Region.FIRST_MESSAGE, Region.MID_HISTORY, Region.LAST_MESSAGE)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from promptlint.trace.sent import Sent, chained
+from promptlint.trace.stored import Entries, Entry
 
 BUDGET = 256 << 20
 """Bytes of requests that are kept to compare later ones with."""
@@ -31,7 +32,8 @@ class Placed:
     ``base`` is the one to compare it with: of the same conversation where ``same``, otherwise of another one.
     ``earlier`` are those that may have stored what it reads, in the order of their times. ``shared`` counts the parts
     that it has in common with ``base``, from the first on. ``elsewhere`` is the request of the same conversation to
-    another provider or model that has most in common with it.
+    another provider or model that has most in common with it. ``stored`` are prefixes that markers stored, each by its
+    last part.
     """
 
     sent: Sent
@@ -41,6 +43,7 @@ class Placed:
     earlier: tuple[Sent, ...]
     shared: int
     elsewhere: Sent | None = None
+    stored: tuple[tuple[int, Entry], ...] = ()
 
 
 class Conversations:
@@ -55,11 +58,13 @@ class Conversations:
         self._open: OrderedDict[int, Conversation] = OrderedDict()
         self._kept: dict[int, Sent] = {}
         self._prefixes: dict[tuple[object, int], tuple[int, int]] = {}
+        self._wholes: dict[int, int] = {}
         self._histories: dict[int, int] = {}
         self._messages: dict[int, int] = {}
         self._responses: dict[str, int] = {}
         self._sites: OrderedDict[object, int] = OrderedDict()
         self._owners: dict[int, int] = {}
+        self._entries = Entries()
         self._sessions: dict[object, int] = {}
 
     def place(self, sent: Sent) -> Placed:
@@ -71,6 +76,7 @@ class Conversations:
             conversation.number = self._count
             self._open[self._count] = conversation
         self._keep(sent, conversation)
+        self._entries.add(sent)
         return placed
 
     def look(self, sent: Sent) -> Placed:
@@ -90,6 +96,7 @@ class Conversations:
             tuple(sorted(earlier.values(), key=lambda one: (one.at, one.number))),
             shared(sent, base) if base else 0,
             _best(sent, others),
+            self._entries.found(sent),
         )
 
     def _owner(self, sent: Sent) -> Conversation | None:
@@ -109,9 +116,10 @@ class Conversations:
         if not any(_answered(shape) for _, _, shape in messages):
             return None
         histories = list(chained([key for key, _, _ in messages]))
-        for chain in reversed(histories):
-            if chain in self._histories:
-                return self._open.get(self._owners.get(self._histories[chain], 0))
+        for known, chains in ((self._wholes, sent.chain), (self._histories, histories)):
+            for chain in reversed(chains):
+                if chain in known:
+                    return self._open.get(self._owners.get(known[chain], 0))
         votes: dict[int, int] = {}
         for key, size, shape in messages:
             if key in self._messages:
@@ -145,6 +153,7 @@ class Conversations:
             before = self._kept.get(last)
             begun = before is not None and before.at + before.begins < sent.at
             self._prefixes[sent.pool, chain] = (sent.number, last if begun else answered)
+        self._wholes[sent.chain[-1]] = sent.number
         if history := _history(sent):
             self._histories[list(chained(history))[-1]] = sent.number
         self._messages.update(dict.fromkeys(history, conversation.number))
@@ -178,6 +187,8 @@ class Conversations:
                 del self._messages[key]
         if history and self._histories.get(whole := list(chained(history))[-1]) == number:
             del self._histories[whole]
+        if self._wholes.get(sent.chain[-1]) == number:
+            del self._wholes[sent.chain[-1]]
         for name in (sent.response_id, sent.id):
             if name and self._responses.get(name) == number:
                 del self._responses[name]

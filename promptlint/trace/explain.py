@@ -14,6 +14,7 @@ from promptlint.trace.divergence import Divergence, compare
 from promptlint.trace.parameters import differing
 from promptlint.trace.parts import Part
 from promptlint.trace.sent import Sent, calls
+from promptlint.trace.stored import call as entry_call
 from promptlint.trace.texts import Change
 
 
@@ -98,7 +99,7 @@ def explain(placed: Placed) -> Verdict:
     if base is not None:
         plain = replace(plain, gap=sent.at - base.at)
     if failed(sent):
-        problem = _simulated([sent], sent.facts, None).refused if sent.status == 400 else ""
+        problem = simulator.predict(calls([sent]), sent.facts)[-1].refused if sent.status == 400 else ""
         return replace(plain, cause=Cause.REFUSED if problem else Cause.FAILED, note=problem)
     known = sent.facts.policy != "none"
     if not sent.facts.caches or sent.uses or (not known and sent.usage.read is None):
@@ -107,7 +108,7 @@ def explain(placed: Placed) -> Verdict:
     found = _divergence(placed)
     if known and not sent.previous and not sent.guessed:  # else not all that decides is seen
         overlap = _overlap(found, base, sent) if base else None
-        plain = replace(plain, predicted=_simulated([*pool, sent], sent.facts, overlap))
+        plain = replace(plain, predicted=_simulated(placed, pool, sent.facts, overlap))
     if base is None:
         return plain
     switched = _switched(placed, plain)
@@ -154,15 +155,20 @@ def _overlap(found: _Found | None, base: Sent, sent: Sent) -> tuple[int, int, in
     return base.number, at, int(sent.sizes[at] * sent.scale * equal / max(1, len(two.text)))
 
 
-def _simulated(requests: Sequence[Sent], facts: Facts, overlap: tuple[int, int, int] | None) -> Outcome:
-    """The outcome of the last request."""
+def _simulated(
+    placed: Placed, pool: Sequence[Sent], facts: Facts, overlap: tuple[int, int, int] | None = None
+) -> Outcome:
+    """What becomes of the request behind those of its pool and what markers have stored before."""
+    requests = [*pool, placed.sent]
     made = calls(requests)
+    stored = [entry_call(entry, index, made[-1]) for index, entry in placed.stored]
     if overlap is not None:
         number, at, equal = overlap
         other = next((call for call, one in zip(made, requests, strict=True) if one.number == number), None)
         if other is not None and equal:
             made[-1] = _overlapping(made[-1], other, at, equal)
-    return simulator.predict(made, facts)[-1]
+    earlier = sorted([*stored, *made[:-1]], key=lambda call: call.at)
+    return simulator.predict([*earlier, made[-1]], facts)[-1]
 
 
 def _overlapping(call: Call, other: Call, at: int, equal: int) -> Call:
@@ -259,7 +265,7 @@ def _undiverged(placed: Placed, plain: Verdict, pool: Sequence[Sent]) -> Verdict
         return replace(plain, cause=whole)
     predicted = plain.predicted.read if plain.predicted else had
     if plain.read >= predicted * (1 - _TOLERANCE) - max(facts.granularity, 2 * _LEAST):
-        return _unstored(plain, pool, lost)
+        return _unstored(placed, plain, pool, lost)
     return replace(plain, cause=Cause.ROUTING, lost=predicted - plain.read)
 
 
@@ -282,11 +288,11 @@ def _dropped(sent: Sent, parts: int, names: Sequence[str], facts: Facts) -> list
     ]
 
 
-def _unstored(plain: Verdict, pool: Sequence[Sent], lost: int) -> Verdict:
+def _unstored(placed: Placed, plain: Verdict, pool: Sequence[Sent], lost: int) -> Verdict:
     """The provider behaves as predicted, and still reads less than what both requests share."""
     sent = plain.sent
     far = replace(sent.facts, lookback=None, window=None)
-    if plain.predicted is not None and _simulated([*pool, sent], far, None).read > plain.predicted.read + _LEAST:
+    if plain.predicted is not None and _simulated(placed, pool, far).read > plain.predicted.read + _LEAST:
         return replace(plain, cause=Cause.LOOKBACK, lost=lost)
     if sent.facts.policy in ("markers", "window"):
         return replace(plain, cause=Cause.UNSTORED, lost=lost)

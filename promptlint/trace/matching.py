@@ -79,7 +79,7 @@ class Comparison:
         return sum(match.verdict == verdict for match in self.matches)
 
 
-def compared(tally: Tally, findings: Sequence[Finding], project: Path) -> Comparison:
+def compared(tally: Tally, findings: Sequence[Finding]) -> Comparison:
     """What the findings in a project predict of a trace."""
     active = [finding for finding in findings if finding.suppressed is None]
     spans = [[site.span for site in (finding.site, *finding.also)] for finding in active]
@@ -88,26 +88,27 @@ def compared(tally: Tally, findings: Sequence[Finding], project: Path) -> Compar
         tuple(
             finding
             for finding, places in zip(active, spans, strict=True)
-            if finding.rule in EXPLAINS.get(group.cause, ()) and passes(group.site, places, project)
+            if finding.rule in EXPLAINS.get(group.cause, ()) and passes(group.site, places)
         )
         for group in groups
     ]
     confirmed = {id(finding) for found in predicted for finding in found}
     matches = []
     for finding, places in zip(active, spans, strict=True):
-        seen = sum(totals.requests for site, totals in tally.sites.items() if passes(site, places, project))
+        seen = sum(totals.requests for site, totals in tally.sites.items() if passes(site, places))
         verdict = "confirmed" if id(finding) in confirmed else "not seen" if seen > 1 else "not exercised"
         matches.append(Match(finding, verdict))
     return Comparison(tuple(predicted), tuple(matches))
 
 
-def passes(site: Sequence[Frame], spans: Iterable[Span], project: Path) -> bool:
+def passes(site: Sequence[Frame], spans: Iterable[Span]) -> bool:
     """Whether a call goes through one of these places."""
-    return any(_same(frame, span, project) for frame in site for span in spans)
+    return any(_same(frame, span) for frame in site for span in spans)
 
 
-def _same(frame: Frame, span: Span, project: Path) -> bool:
+def _same(frame: Frame, span: Span) -> bool:
+    """Frames name files from the folder of their project on, spans as they were given."""
     if not span.line <= frame.line <= max(span.line, span.end_line):
         return False
-    own, other = Path(span.path).parts, Path(frame.file).parts
-    return own[-len(other) :] == other or (project / frame.file).resolve() == Path(span.path).resolve()
+    parts = Path(frame.file).parts
+    return Path(span.path).resolve().parts[-len(parts) :] == parts

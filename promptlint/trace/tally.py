@@ -67,7 +67,7 @@ class Totals:
     said what was read. ``weight`` is what was paid for input, and ``lost_weight`` what of it was lost, in prices of an
     uncached token; ``dollars`` and ``lost_dollars`` the same, as far as prices are known. ``predicted`` sums what the
     simulator expected to be read where it could tell and the answer did: ``compared`` requests, of which ``agreed``
-    came out as expected; ``compared_read`` is what those read.
+    came out as expected; ``compared_read`` is what those read, ``predicted_written`` what they should have written.
     """
 
     requests: int = 0
@@ -86,6 +86,7 @@ class Totals:
     agreed: int = 0
     predicted: int = 0
     compared_read: int = 0
+    predicted_written: int = 0
 
     @property
     def hit_ratio(self) -> float | None:
@@ -111,6 +112,7 @@ class Totals:
             self.agreed += abs(expected - usage.read) <= max(_AGREES * sent.total, 2 * sent.facts.granularity)
             self.predicted += expected
             self.compared_read += usage.read
+            self.predicted_written += sum(tokens for _, tokens in verdict.predicted.written)
         self.lost += verdict.lost
         self.weight += bill.weight
         self.lost_weight += bill.lost
@@ -169,6 +171,7 @@ class Row:
     read: int | None
     written: int
     predicted: int | None
+    predicted_written: int | None
     cause: Cause | Change
     lost: int
 
@@ -305,6 +308,7 @@ def _row(verdict: Verdict) -> Row:
         read=sent.usage.read,
         written=sent.usage.stored,
         predicted=verdict.predicted.read if verdict.predicted else None,
+        predicted_written=sum(tokens for _, tokens in verdict.predicted.written) if verdict.predicted else None,
         cause=verdict.cause,
         lost=verdict.lost,
     )

@@ -66,7 +66,7 @@ class Trace:
             Exchange(
                 id=f"r{len(self.exchanges) + 1}",
                 at=self.at,
-                endpoint=URLS[api],
+                endpoint=URLS.get(api, ""),
                 api=api,
                 body=json.dumps(body),
                 provider=self.provider,
@@ -87,7 +87,9 @@ class Trace:
 
 def _usage(outcome: Outcome, known: Facts) -> dict[str, Any]:
     written = sum(tokens for _, tokens in outcome.written)
-    if known.input_includes_cached:
+    if known.provider == "gemini":
+        return {"promptTokenCount": outcome.total, "cachedContentTokenCount": outcome.read, "candidatesTokenCount": 20}
+    if known.input_includes_cached is not False:
         details = {"cached_tokens": outcome.read, "cache_write_tokens": written}
         return {"prompt_tokens": outcome.total, "completion_tokens": 20, "prompt_tokens_details": details}
     return {
