@@ -50,8 +50,9 @@ def converse(model: str) -> Make:
     point = {"cachePoint": {"type": "default"}}
 
     def make(system: str, turns: list[str]) -> dict[str, Any]:
-        talk = [{"role": ("user", "assistant")[n % 2], "content": [{"text": text}]} for n, text in enumerate(turns)]
-        talk[-1]["content"].append(point)  # type: ignore[attr-defined]
+        contents: list[list[dict[str, Any]]] = [[{"text": text}] for text in turns]
+        contents[-1].append(point)
+        talk = [{"role": ("user", "assistant")[n % 2], "content": content} for n, content in enumerate(contents)]
         return {"model": model, "system": [{"text": system}, point], "messages": talk}
 
     return make
