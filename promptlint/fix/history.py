@@ -51,12 +51,21 @@ def in_steps(module: Module, mutator: Span) -> tuple[Edit, ...]:
     node = module.at(mutator)
     if not isinstance(node, cst.Subscript) or not _is_place(node.value):
         return ()
-    size = _size(module, node)
-    if size is None or isinstance(module.parents[node], cst.Assign | cst.AnnAssign):
+    size, history = _size(module, node), module.source(node.value)
+    if size is None or _stores(module, node, history):
         return ()
-    history = module.source(node.value)
     text = f"{history}[max(0, len({history}) - {size}) // {size} * {size} :]"
     return (module.replaced(node, text),)
+
+
+def _stores(module: Module, node: cst.BaseExpression, history: str) -> bool:
+    """Whether what an expression is part of takes the place of the history, which is shorter from then on."""
+    for above, _ in module.around(node):
+        if isinstance(above, cst.Assign):
+            return any(module.source(target.target) == history for target in above.targets)
+        if isinstance(above, cst.BaseStatement | cst.BaseSmallStatement):
+            return isinstance(above, cst.AnnAssign)
+    return False
 
 
 def _is_place(node: cst.BaseExpression) -> bool:

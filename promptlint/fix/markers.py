@@ -18,7 +18,10 @@ Edits = tuple[Edit, ...]
 
 
 def off(module: Module, marker: Span) -> Edits:
-    """The marker taken off the block that it is on: ``"cache_control": {...}``, or the assignment of it."""
+    """The marker taken off the block that it is on: ``"cache_control": {...}``, or the assignment of it.
+
+    A block that is nothing but a marker (``{"cachePoint": ...}``) goes as a whole.
+    """
     node = _written(module, marker)
     if node is None:
         return ()
@@ -26,7 +29,12 @@ def off(module: Module, marker: Span) -> Edits:
     match above:
         case cst.DictElement():
             block = module.parents[above]
-            return module.without(block.elements, above) if isinstance(block, cst.Dict) else ()
+            if isinstance(block, cst.Dict) and len(block.elements) > 1:
+                return module.without(block.elements, above)
+            element = module.parents[block]
+            blocks = module.parents[element]
+            if isinstance(element, cst.Element) and isinstance(blocks, cst.List) and len(blocks.elements) > 1:
+                return module.without(blocks.elements, element)
         case cst.Arg(keyword=cst.Name(value="cache_control")):
             call = module.parents[above]
             return module.without(call.args, above) if isinstance(call, cst.Call) else ()

@@ -17,8 +17,8 @@ from promptlint.span import Span
 CHANGE = frozenset(["add", "update", "symmetric_difference_update", "append", "extend", "insert"])
 """Methods that put something into a collection."""
 
-Part = cst.Arg | cst.BaseDictElement
-"""What calls and dict displays are made of."""
+Part = cst.Arg | cst.BaseDictElement | cst.BaseElement
+"""What calls, dict and list displays are made of."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Module:
                 first = self.outer(key)
             case cst.Arg(keyword=cst.Name() as keyword, value=value):
                 first = self.span(keyword)
-            case cst.Arg(star="", value=value):
+            case cst.Arg(star="", value=value) | cst.Element(value=value):
                 first = self.outer(value)
             case _:
                 return self.span(part)

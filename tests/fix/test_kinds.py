@@ -146,6 +146,15 @@ def test_window_moves_in_steps(tmp_path: Path, check: Any) -> None:
         assert new["messages"][-len(old["messages"]) + 1 :] == old["messages"][1:]
 
 
+def test_history_that_is_summarised_is_left_alone(tmp_path: Path, check: Any) -> None:
+    text = kinds.RARER.replace("*history[-4:]]", "*history]").replace(
+        "    reply =", "    history = history[:1] + history[-4:]\n    reply ="
+    )
+    file = saved(tmp_path, text)
+    check("--fix", "--unsafe-fixes", "main.py")
+    assert file.read_text() == text
+
+
 def test_breakpoints_are_all_that_is_added(tmp_path: Path, check: Any) -> None:
     programs = {name: text for name, (text, _) in kinds.UNMARKED.items()}
     after = fixed(programs, check, tmp_path, "--unsafe-fixes")
@@ -174,6 +183,34 @@ def test_instruction_that_no_object_holds_is_not_dropped_unasked(tmp_path: Path,
     assert check("--fix", "main.py").status == shared.FOUND
     assert file.read_text() == text
     assert "system_instruction" not in (check("--fix", "--unsafe-fixes", "main.py"), file.read_text())[1]
+
+
+@pytest.mark.parametrize(
+    ("block", "left"),
+    [
+        ('[{"text": "Answer briefly."}, {"cachePoint": {"type": "default"}}]', '[{"text": "Answer briefly."}]'),
+        (
+            '[\n        {"text": "Answer briefly."},\n        {"cachePoint": {"type": "default"}},  # cached\n    ]',
+            '[\n        {"text": "Answer briefly."},\n    ]',
+        ),
+    ],
+)
+def test_a_block_that_is_nothing_but_a_marker_goes_as_a_whole(
+    block: str, left: str, tmp_path: Path, check: Any
+) -> None:
+    text = f"""import boto3
+
+client = boto3.client("bedrock-runtime")
+for question in ("How long?", "How often?", "Which tool?"):
+    client.converse(
+        modelId="us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        messages=[{{"role": "user", "content": [{{"text": question}}]}}],
+        system={block},
+    )
+"""
+    file = saved(tmp_path, text)
+    assert check("--fix", "--unsafe-fixes", "main.py").status == shared.CLEAN
+    assert file.read_text() == text.replace(block, left)
 
 
 @pytest.mark.parametrize(
