@@ -19,6 +19,7 @@ ORDER = frozenset(["unordered-text", "unstable-json", "unordered-tools"])
 """The rules about collections without an order, one of which can be behind several findings."""
 
 _KINDS = frozenset(["unordered", "json"])
+_DAY = 86_400
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
 
 
@@ -144,7 +145,7 @@ def _new_marker(finding: Finding, report: Report, module: Module) -> Iterator[Fi
     request = _request(report, finding)
     if request is None or not request.api.startswith("anthropic."):
         return
-    if request.reuse.turns:
+    if request.reuse.turns and f"request {markers.MARKER}" not in request.facts.refuses:
         edits = markers.on_request(module, finding.site.span)
         yield _fix(UNSAFE, "let the API set a breakpoint on the newest block of each turn", edits)
     edits = markers.on_system(module, finding.site.span)
@@ -156,7 +157,8 @@ def _new_marker(finding: Finding, report: Report, module: Module) -> Iterator[Fi
 
 def _clock(finding: Finding, report: Report, module: Module) -> Iterator[Fix]:
     origin = finding.origin
-    if origin is not None and origin.path == module.path:
+    grains = {c.grain for r in report.requests for s in r.segments for c in s.causes if c.origin == origin and c.grain}
+    if origin is not None and origin.path == module.path and grains and min(grains) < _DAY:
         places = (finding.primary, *(step.span for step in finding.flow))
         lines = frozenset(place.line for place in places if place.path == module.path)
         yield _fix(UNSAFE, "print the day and nothing finer", clocks.by_the_day(module, origin, lines))

@@ -114,6 +114,20 @@ def test_advice_is_all_that_is_left_where_nothing_is_certain(name: str, tmp_path
     assert fixes and all(fix["applicability"] == "display" and not fix["edits"] and fix["title"] for fix in fixes)
 
 
+def test_a_date_is_not_made_any_coarser(tmp_path: Path, answer: Any) -> None:
+    text = kinds.SHARED["format in an f-string"][0].replace("%Y-%m-%d %H:%M", "%Y-%m-%d")
+    saved(tmp_path, text)
+    (found,) = answer("--output-format", "json", "--select", "volatile-time", *ALL)["findings"]
+    assert found["fix"]["applicability"] == "display" and not found["fix"]["edits"]
+
+
+def test_a_marker_that_bedrock_refuses_is_not_offered(tmp_path: Path, answer: Any) -> None:
+    text = kinds.UNMARKED["conversation"][0].replace("import Anthropic", "import AnthropicBedrock as Anthropic")
+    saved(tmp_path, text.replace("claude-sonnet-4-5", "anthropic.claude-sonnet-4-5-20250929-v1:0"))
+    for found in answer("--output-format", "json", "--select", "missing-breakpoint", *ALL)["findings"]:
+        assert not any(edit["text"].startswith(", cache_control=") for edit in found["fix"]["edits"])
+
+
 def test_finding_with_a_choice_explains_each_way_out(tmp_path: Path, answer: Any) -> None:
     saved(tmp_path, kinds.SHARED["format"][0])
     (found,) = answer("--output-format", "json", "main.py")["findings"]
