@@ -111,7 +111,8 @@ def on_config(config: Any) -> Any:
     """Called by mkdocs: the menu."""
     others = sorted(p.stem for p in (ROOT / "docs").glob("*.md") if p.stem not in GUIDES)
     rules = ["rules/index.md", *(f"rules/{info.name}.md" for info in registry.load())]
-    config["nav"] = ["index.md", *({"Guides": [f"{n}.md" for n in (*GUIDES, *others)]},), {"Rules": rules}]
+    guides = [{"Write a rule": f"{n}.md"} if n == "write-a-rule" else f"{n}.md" for n in (*GUIDES, *others)]
+    config["nav"] = ["index.md", {"Guides": guides}, {"Rules": rules}]
     return config
 
 
