@@ -42,6 +42,19 @@ def by_the_day(module: Module, origin: Span, rendered: frozenset[int]) -> tuple[
     return tuple(dict.fromkeys(edits))
 
 
+def of_helper(module: Module, rendered: Span) -> tuple[Edit, ...]:
+    """The same where a function that returns a clock is called: its format says that it is one."""
+    node = module.at(rendered)
+    if not isinstance(node, cst.Call):
+        return ()
+    match module.parents[node]:
+        case cst.FormattedStringExpression(format_spec=[cst.FormattedStringText()]):
+            return _text(module, node)
+        case cst.Attribute(attr=cst.Name(value="strftime")):
+            return _text(module, node)
+    return ()
+
+
 def _values(module: Module, clock: cst.BaseExpression, rendered: frozenset[int]) -> Iterator[cst.BaseExpression]:
     """The clock, or the uses of the name that it is given."""
     above = module.parents[clock]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 import libcst as cst
 
@@ -11,9 +11,9 @@ Value = Callable[[cst.Name], "cst.BaseExpression | cst.Annotation | None"]
 
 DEPTH = 8
 _COLLECT = frozenset(["set", "frozenset", "list", "tuple", "sorted", "reversed", "iter"])
-_ANNOTATED = frozenset(
-    ["set", "frozenset", "list", "Set", "FrozenSet", "List", "AbstractSet", "MutableSet", "Iterable", "Sequence"]
-)
+SETS = frozenset(["set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"])
+"""Names of sets in annotations."""
+_ANNOTATED = SETS | {"list", "List", "Iterable", "Sequence"}
 _TEXT = frozenset(["lower", "upper", "strip", "lstrip", "rstrip", "title", "capitalize", "casefold", "join"])
 _LEFT = frozenset(["difference", "intersection", "copy"])
 _BOTH = frozenset(["union", "symmetric_difference"])
@@ -77,11 +77,11 @@ def holds_strings(node: cst.BaseExpression, value: Value, depth: int = DEPTH) ->
     return False
 
 
-def annotated(node: cst.BaseExpression) -> bool:
+def annotated(node: cst.BaseExpression, bases: Set[str] = _ANNOTATED) -> bool:
     """Whether an annotation says that there are strings in a collection: ``set[str]``, ``typing.Set[str]``."""
     if not isinstance(node, cst.Subscript) or len(node.slice) != 1:
         return False
     base = node.value.attr if isinstance(node.value, cst.Attribute) else node.value
     inner = node.slice[0].slice
     of_strings = isinstance(inner, cst.Index) and isinstance(inner.value, cst.Name) and inner.value.value == "str"
-    return of_strings and isinstance(base, cst.Name) and base.value in _ANNOTATED
+    return of_strings and isinstance(base, cst.Name) and base.value in bases

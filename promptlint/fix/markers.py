@@ -120,7 +120,10 @@ def _gathered(module: Module, node: cst.BaseExpression, element: cst.DictElement
         if isinstance(target, cst.Name) and isinstance(line, cst.SimpleStatementLine):
             return _moved(module, block, element, line, target.value)
         return ()
-    call = module.parents[above] if isinstance(above, cst.Arg) else None
+    if isinstance(above, cst.Assign):
+        call = _appended(module, above)
+    else:
+        call = module.parents[above] if isinstance(above, cst.Arg) else None
     match call:
         case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="append"))):
             statement = module.statement(call)
@@ -128,6 +131,17 @@ def _gathered(module: Module, node: cst.BaseExpression, element: cst.DictElement
             if loop is not None and _written_by(module, loop, name) == 1:
                 return _moved(module, block, element, loop, name)
     return ()
+
+
+def _appended(module: Module, made: cst.Assign) -> cst.CSTNode | None:
+    """The call that a block is passed to, when that is all that is done with the name that it is given."""
+    target = made.targets[0].target
+    if len(made.targets) != 1 or not isinstance(target, cst.Name):
+        return None
+    bound = module.bindings(target)
+    uses = [access.node for b in bound for access in b.references] if len(bound) == 1 else []
+    argument = module.parents.get(uses[0]) if len(uses) == 1 else None
+    return module.parents[argument] if isinstance(argument, cst.Arg) else None
 
 
 def _moved(module: Module, block: cst.Dict, element: cst.DictElement, loop: cst.CSTNode, name: str) -> Edits:

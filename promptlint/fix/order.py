@@ -15,7 +15,7 @@ from libcst import metadata as meta
 from promptlint.finding import Edit
 from promptlint.fix import tools
 from promptlint.fix.edits import put_in
-from promptlint.fix.known import called, holds_strings, is_text
+from promptlint.fix.known import SETS, annotated, called, holds_strings, is_text
 from promptlint.fix.module import CHANGE, Module
 from promptlint.span import Span
 
@@ -99,7 +99,12 @@ def _named(module: Module, node: cst.BaseExpression) -> cst.Name | None:
 
 
 def _refers(module: Module, node: cst.BaseExpression, home: Module, source: cst.BaseExpression, name: str) -> bool:
-    """Whether a name stands for the collection and for nothing else, also when it was imported from its file."""
+    """Whether a name stands for the collection and for nothing else, also when it was imported from its file.
+
+    A field that is annotated as a set of strings may hold another one, which is sorted as well.
+    """
+    if isinstance(node, cst.Attribute):
+        return node.attr.value == name and _is_field(home, source)
     if not isinstance(node, cst.Name):
         return False
     bound = module.bindings(node)
@@ -110,6 +115,15 @@ def _refers(module: Module, node: cst.BaseExpression, home: Module, source: cst.
         stem = home.path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
         return any(f".{q.name}".endswith(f".{stem}.{name}") for q in names)
     return module is home and home.assigned(bound[0]) is source
+
+
+def _is_field(home: Module, source: cst.BaseExpression) -> bool:
+    """Whether a collection is the default of a field that holds a set of strings: ``names: set[str] = {"a", "b"}``."""
+    field = home.parents.get(source)
+    line = home.parents.get(field) if isinstance(field, cst.AnnAssign) else None
+    block = home.parents.get(line) if line is not None else None
+    in_class = block is not None and isinstance(home.parents.get(block), cst.ClassDef)
+    return in_class and isinstance(field, cst.AnnAssign) and annotated(field.annotation.annotation, SETS)
 
 
 def _iterated(module: Module, node: cst.BaseExpression) -> bool:
@@ -144,7 +158,9 @@ def _sortable(
     above = module.parents[node]
     if listing or _joins(module.parents.get(above)):
         return node, ""
-    if module is home or not isinstance(node, cst.Name):
+    if isinstance(node, cst.Attribute):
+        known = _is_field(home, source)
+    elif module is home or not isinstance(node, cst.Name):
         known = holds_strings(node, module.value)
     else:
         name = _named(home, source)

@@ -158,10 +158,13 @@ def _new_marker(finding: Finding, report: Report, module: Module) -> Iterator[Fi
 def _clock(finding: Finding, report: Report, module: Module) -> Iterator[Fix]:
     origin = finding.origin
     grains = {c.grain for r in report.requests for s in r.segments for c in s.causes if c.origin == origin and c.grain}
-    if origin is not None and origin.path == module.path and grains and min(grains) < _DAY:
+    if origin is None or not grains or min(grains) >= _DAY:
+        return
+    if origin.path == module.path:
         places = (finding.primary, *(step.span for step in finding.flow))
         lines = frozenset(place.line for place in places if place.path == module.path)
         yield _fix(UNSAFE, "print the day and nothing finer", clocks.by_the_day(module, origin, lines))
+    yield _fix(UNSAFE, "print the day and nothing finer", clocks.of_helper(module, finding.primary))
 
 
 def _inserted(finding: Finding, report: Report, module: Module) -> Iterator[Fix]:

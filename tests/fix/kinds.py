@@ -34,6 +34,27 @@ while True:
             '    system[-1]["cache_control"] = {"type": "ephemeral"}\nwhile True:\n',
         ),
     ),
+    "named blocks are appended in a loop": (
+        f"""{ANTHROPIC}
+SHEETS = {{"one": RULES, "two": MANUAL, "three": "3. " * 900, "four": "4. " * 900, "five": "5. " * 900}}
+
+
+def ask(question):
+    blocks = []
+    for title, sheet in SHEETS.items():
+        block = {{"type": "text", "text": f"{{title}}: {{sheet}}", "cache_control": {{"type": "ephemeral"}}}}
+        blocks.append(block)
+    return {SEND}messages=[{{"role": "user", "content": [*blocks, {{"type": "text", "text": question}}]}}])
+
+
+while True:
+    ask(input())
+""",
+        (
+            '"text": f"{title}: {sheet}"}\n        blocks.append(block)\n    if blocks:\n'
+            '        blocks[-1]["cache_control"] = {"type": "ephemeral"}\n    return',
+        ),
+    ),
     "a comprehension makes blocks": (
         f"""{ANTHROPIC}
 PARTS = [RULES, MANUAL, "Three. " * 900, "Four. " * 900, "Five. " * 900]
@@ -188,6 +209,21 @@ while True:
     history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
 """,
         ("time.strftime('%A %d %B %Y')",),
+    ),
+    "clock of a helper": (
+        f"""{OPENAI}
+def local_time():
+    return datetime.now()
+
+
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    system = {{"role": "system", "content": f"Shop time: {{local_time():%A %d %B %Y, %H:%M:%S}}. {{RULES}}"}}
+    reply = {ASK}[system, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+""",
+        ("{local_time():%A %d %B %Y}",),
     ),
     "inserted": (
         f"""{OPENAI}

@@ -93,6 +93,14 @@ FIXABLE: dict[str, tuple[str, str]] = {
                 "    return '; '.join(name.upper() for name in files)"),
         "files = sorted(os.listdir(FOLDER))",
     ),
+    "field": (
+        program(
+            "{', '.join(n.upper() for n in SETTINGS.names)}",
+            'class Settings:\n    names: frozenset[str] = frozenset({"door", "lift", "roof", "meter", "cellar"})\n\n\n'
+            "SETTINGS = Settings()",
+        ),
+        "for n in sorted(SETTINGS.names)",
+    ),
     "tools": (
         program(
             "Hello.",
@@ -146,6 +154,11 @@ FIXABLE: dict[str, tuple[str, str]] = {
 UNCERTAIN: dict[str, str] = {
     "elements of unknown type": program("{', '.join(['x', *things()])}", "def things():\n    return {None, 1, 'a'}"),
     "tuples": program("{json.dumps(list(LIMITS))}", 'LIMITS = {(w, 1) for w in ("a", "b", "c")}'),
+    "field that may be a list": program(
+        "{', '.join(n.upper() for n in SETTINGS.names)}",
+        'class Settings:\n    names: list[str] = frozenset({"door", "lift", "roof", "meter", "cellar"})\n\n\n'
+        "SETTINGS = Settings()",
+    ),
     "text of a set": program("{NAMES}", NAMES),
     "some of them": program("{', '.join(list(NAMES)[:3])}", NAMES),
     "some of them later": program("{', '.join(some[:3])}", NAMES + "some = list(NAMES)"),
