@@ -126,6 +126,10 @@ class Module:
         """Where a node stands, without parentheses around it."""
         return self._span(self._places[node])
 
+    def is_above(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+        """Whether a node begins on an earlier line than another."""
+        return self.span(one).line < self.span(other).line
+
     def outer(self, node: cst.BaseExpression) -> Span:
         """Where an expression stands with the parentheses around it."""
         return self._span(self._stretches[node]) if getattr(node, "lpar", ()) else self.span(node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import libcst as cst
+from libcst import metadata as meta
 
 from promptlint.finding import Edit
 from promptlint.fix.known import called, is_text
@@ -36,7 +37,7 @@ def fields(module: Module, site: Span) -> tuple[tuple[Edit, ...], bool]:
         value = given[name][1]
         if name in held:
             complete &= module.source(held[name][1]) == module.source(value)
-        elif inner is not None and held and _fixed(module, value):
+        elif inner is not None and held and _fixed(module, value, inner):
             edits += module.added(_parts(inner), _spelt(inner, name, module.source(value)))
         else:
             complete = False
@@ -86,13 +87,15 @@ def _created(module: Module, call: cst.BaseExpression) -> Iterator[cst.Call | cs
             yield arg.value
 
 
-def _fixed(module: Module, value: cst.BaseExpression) -> bool:
-    """Whether an expression is the same wherever in the file it stands."""
+def _fixed(module: Module, value: cst.BaseExpression, place: cst.CSTNode) -> bool:
+    """Whether an expression is the same at another place of the file, and known there."""
     if isinstance(value, cst.SimpleString | cst.ConcatenatedString):
         return is_text(value)
     if isinstance(value, cst.BinaryOperation):
-        return _fixed(module, value.left) and (_fixed(module, value.right) or isinstance(value.right, cst.Integer))
+        right = value.right
+        return _fixed(module, value.left, place) and (isinstance(right, cst.Integer) or _fixed(module, right, place))
     if isinstance(value, cst.Name):
         bound = module.bindings(value)
-        return len(bound) == 1 and type(bound[0].scope).__name__ == "GlobalScope"
+        node = bound[0].node if len(bound) == 1 and isinstance(bound[0], meta.Assignment) else None
+        return node is not None and isinstance(bound[0].scope, meta.GlobalScope) and module.is_above(node, place)
     return False

@@ -238,6 +238,15 @@ def test_a_comment_keeps_the_rule_that_it_is_for(tmp_path: Path, check: Any) -> 
     assert file.read_text() == text.replace("[PL3, volatile-time]", "[volatile-time]")
 
 
+def test_instruction_that_is_not_known_yet_is_not_moved_up(tmp_path: Path, check: Any) -> None:
+    text, _ = kinds.OBJECTS["moved into the object"]
+    rules = 'RULES = "Answer briefly."\n'
+    text = text.replace(rules, "").replace("while True", f"{rules}while True")
+    file = saved(tmp_path, text)
+    assert check("--fix", "main.py").status == shared.FOUND
+    assert file.read_text() == text
+
+
 def test_unsafe_fixes_alone_are_a_mistake(check: Any) -> None:
     outcome = check("--unsafe-fixes", ".")
     assert outcome.status == shared.FAILED
