@@ -128,7 +128,8 @@ def _gathered(module: Module, node: cst.BaseExpression, element: cst.DictElement
         case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="append"))):
             statement = module.statement(call)
             loop = _loop(module, statement) if isinstance(statement, cst.SimpleStatementLine) else None
-            if loop is not None and _written_by(module, loop, name) == 1:
+            anew = statement is not None and _beside(module, block, statement)
+            if loop is not None and anew and _written_by(module, loop, name) == 1:
                 return _moved(module, block, element, loop, name)
     return ()
 
@@ -142,6 +143,12 @@ def _appended(module: Module, made: cst.Assign) -> cst.CSTNode | None:
     uses = [access.node for b in bound for access in b.references] if len(bound) == 1 else []
     argument = module.parents.get(uses[0]) if len(uses) == 1 else None
     return module.parents[argument] if isinstance(argument, cst.Arg) else None
+
+
+def _beside(module: Module, node: cst.CSTNode, statement: cst.CSTNode) -> bool:
+    """Whether a node is part of a statement, or of another one of the same block."""
+    own = module.statement(node)
+    return own is not None and module.parents[own] is module.parents[statement]
 
 
 def _moved(module: Module, block: cst.Dict, element: cst.DictElement, loop: cst.CSTNode, name: str) -> Edits:

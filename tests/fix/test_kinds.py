@@ -111,6 +111,19 @@ def test_what_changes_more_than_the_order_is_not_done_unasked(name: str, tmp_pat
     assert file.read_text() == UNSAFE[name][0]
 
 
+def test_one_block_that_is_appended_again_and_again_keeps_its_marker(tmp_path: Path, check: Any) -> None:
+    text, _ = kinds.MARKERS["named blocks are appended in a loop"]
+    line = next(line for line in text.splitlines(keepends=True) if "block = {" in line)
+    text = (
+        text.replace(line, "")
+        .replace("    blocks = []\n", f"    blocks = []\n{line[4:]}")
+        .replace('f"{title}: {sheet}"', "RULES")
+    )
+    file = saved(tmp_path, text)
+    check("--fix", "main.py")
+    assert file.read_text() == text
+
+
 def test_refused_requests_are_accepted_and_say_the_same(tmp_path: Path, check: Any) -> None:
     programs = {name: text for name, (text, _) in kinds.MARKERS.items()}
     after = fixed(programs, check, tmp_path)
