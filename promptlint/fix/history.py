@@ -59,7 +59,12 @@ def in_steps(module: Module, mutator: Span) -> tuple[Edit, ...]:
 
 
 def _stores(module: Module, node: cst.BaseExpression, history: str) -> bool:
-    """Whether what an expression is part of takes the place of the history, which is shorter from then on."""
+    """Whether what an expression is part of takes the place of the history, which is shorter from then on.
+
+    A shortened copy with a name of its own may do so later.
+    """
+    if isinstance(module.parents[node], cst.Assign | cst.AnnAssign):
+        return True
     for above, _ in module.around(node):
         if isinstance(above, cst.Assign):
             return any(module.source(target.target) == history for target in above.targets)

@@ -159,10 +159,11 @@ def test_window_moves_in_steps(tmp_path: Path, check: Any) -> None:
         assert new["messages"][-len(old["messages"]) + 1 :] == old["messages"][1:]
 
 
-def test_history_that_is_summarised_is_left_alone(tmp_path: Path, check: Any) -> None:
-    text = kinds.RARER.replace("*history[-4:]]", "*history]").replace(
-        "    reply =", "    history = history[:1] + history[-4:]\n    reply ="
-    )
+@pytest.mark.parametrize(
+    "change", ["history = history[:1] + history[-4:]", "kept = history[-4:]\n    history = [*history[:1], *kept]"]
+)
+def test_history_that_is_summarised_is_left_alone(change: str, tmp_path: Path, check: Any) -> None:
+    text = kinds.RARER.replace("*history[-4:]]", "*history]").replace("    reply =", f"    {change}\n    reply =")
     file = saved(tmp_path, text)
     check("--fix", "--unsafe-fixes", "main.py")
     assert file.read_text() == text
