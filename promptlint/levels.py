@@ -436,10 +436,14 @@ def evidence(request: Request) -> tuple[tuple[Span, str], ...]:
     return ((request.reuse.span, request.reuse.why),) if request.reuse.span else ()
 
 
+TRIFLE = 20
+"""Tokens that are known of a text of unknown length (a line break, a label) say nothing about it up to here."""
+
+
 def in_words(tokens: Interval) -> str:
     """A number of tokens for a message: "at least 2,400 tokens"."""
     if tokens.high == inf:
-        return f"at least {tokens.low:,} tokens" if tokens.low else "an unknown number of tokens"
+        return f"at least {tokens.low:,} tokens" if tokens.low > TRIFLE else "an unknown number of tokens"
     high = int(tokens.high)
     if tokens.low == high:
         return f"{high:,} token{'s' if high != 1 else ''}"
@@ -450,7 +454,7 @@ def cost(request: Request, broken: Break) -> str:
     """What a break loses, for a message."""
     if history_behind(request, broken):
         known = Interval(broken.lost.low, broken.lost.low)
-        return f"{in_words(known)} and the whole history" if known.low else "the whole history"
+        return f"{in_words(known)} and the whole history" if known.low > TRIFLE else "the whole history"
     return in_words(broken.lost)
 
 
