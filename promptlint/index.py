@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import warnings
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -10,7 +12,8 @@ from promptlint.expression import At
 from promptlint.source import Source, parse, span
 from promptlint.span import Span
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
+FunctionNode = FunctionStatement | ast.Lambda | ast.Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,24 +126,33 @@ class Module:
         return next(same, function.node)
 
     def strip(self) -> None:
-        """Gives the bodies up: most files are parsed for their definitions, and a tree takes 30 times its text."""
-        for function in (self.body, *self.functions, *(c.body for c in self.classes.values() if c.body is not None)):
-            if _emptied(function):
+        """Gives up the bodies of functions: most files are parsed for what they define, and trees are large."""
+        for function in self.functions:
+            if isinstance(function.node, FunctionStatement) and _emptied(function):
                 function.stripped = True
         self._tree = None
 
-    def restore(self) -> None:
-        """Brings all bodies back, before the first of them is summarised."""
-        again = Module(self.source, self.name, self.is_package, _whole(self.source))
-        same = list(zip(again.definitions, self.definitions.values(), strict=True))
-        self.definitions.update(same)
-        for node, own in [(again.body.node, self.body), *same]:
+    def restore(self, function: Function) -> None:
+        """Brings back the body of a function, with all that is defined in it and around it in the same function."""
+        top = above = function
+        while above.parent is not None:
+            above = above.parent
+            if isinstance(above.node, FunctionStatement):
+                top = above
+        node = _segment(self.source, top.node)
+        again = Module(self.source, self.name, self.is_package, ast.Module([node], []))
+        inside = [own for own in self.definitions.values() if _is_inside(own, top)]
+        found = [(n, own) for n, own in again.definitions.items() if _is_inside(own, again.functions[0])]
+        for (new, _), own in zip(found[1:], inside[1:], strict=True):
+            self.definitions[new] = own
             if isinstance(own, Class):
-                assert isinstance(node, ast.ClassDef)
-                own.node = node
+                assert isinstance(new, ast.ClassDef)
+                own.node = new
             else:
-                assert isinstance(node, FunctionNode)
-                own.node, own.stripped = node, False
+                assert isinstance(new, FunctionNode)
+                own.node, own.stripped = new, False
+        assert isinstance(top.node, FunctionStatement)
+        top.node.body[:], top.stripped = node.body, False
 
     def shed(self, function: Function) -> None:
         """Gives up the body of a function that was summarised."""
@@ -168,6 +180,29 @@ def _whole(source: Source) -> ast.Module:
     tree = parse(source)
     assert isinstance(tree, ast.Module)
     return tree
+
+
+def _segment(source: Source, node: ast.AST) -> FunctionStatement:
+    """The statement of a function, parsed again from its own lines, or from the whole file where that fails."""
+    assert isinstance(node, FunctionStatement)
+    first, last = node.lineno, node.end_lineno or node.lineno
+    lines = "\n".join(source.lines[first - 1 : last])
+    ahead = "\n" * (first - 2) + "if 1:\n" if node.col_offset else "\n" * (first - 1)
+    found: list[ast.AST] = []
+    with contextlib.suppress(SyntaxError, ValueError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = list(ast.walk(ast.parse(ahead + lines)))
+    for made in found or ast.walk(_whole(source)):
+        if isinstance(made, FunctionStatement) and At.start(made) == At.start(node):
+            return made
+    raise AssertionError("a function is where it was when the file was parsed first")
+
+
+def _is_inside(own: Function | Class, top: Function) -> bool:
+    at: Function | None = own if isinstance(own, Function) else own.parent
+    while at is not None and at is not top:
+        at = at.parent
+    return at is top
 
 
 def _emptied(function: Function) -> bool:

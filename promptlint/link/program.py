@@ -172,7 +172,7 @@ class Program:
                 known = before[1]
             else:
                 if function.stripped:
-                    function.module.restore()
+                    function.module.restore(function)
                 try:
                     known = summarise(function, package)
                 except RecursionError:
