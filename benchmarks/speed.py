@@ -1,13 +1,14 @@
-"""Time and memory of ``promptlint check`` beside ``ruff check --no-cache`` on trees of 100,000 lines and more.
+"""Time and memory of ``promptlint check`` beside ruff, and other tools, on trees of 100,000 lines and more.
 
-usage: python benchmarks/speed.py [TREE] [--runs 5] [--write]
+usage: python benchmarks/speed.py [TREE] [--runs 5] [--peers] [--write]
 
 Without TREE, two trees are made in benchmarks/.cache of published packages (pip, wheels only, nothing of them is run):
 "a web application" (Django with the chat service of examples/ in it: a request here and there, as in most code bases)
 and "LLM applications" (which send requests nearly everywhere, the hard case).
-The two commands run in turns, so that what else the machine does strikes both;
-the table gives the median. Processor time is user plus system time of the process and its children, memory the
-largest resident size. ``--write`` puts the table into docs/benchmarks.md between its markers.
+The commands run in turns, so that what else the machine does strikes all of them; the table gives the median. "Warm"
+is a run without changes since the one before. Processor time is user plus system time of the process and its children,
+memory the largest resident size of one process. ``--peers`` installs the tools of PEERS into an environment of their
+own in benchmarks/.cache and runs each once. ``--write`` puts the table into docs/benchmarks.md between its markers.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from dataclasses import dataclass
@@ -42,6 +44,31 @@ TREES = {
 """Requests here and there, as in most code bases; and requests nearly everywhere, the hard case."""
 WITH_EXAMPLE = "a web application"
 EXAMPLE = HERE.parent / "examples" / "chat_service"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another tool: what it is called in the table, what pip installs, and its command without the tree."""
+
+    name: str
+    package: str
+    command: tuple[str, ...]
+
+
+PEERS = (
+    Peer(
+        "semgrep, one taint rule",
+        "semgrep==1.185.0",
+        ("semgrep", "scan", "--metrics=off", "--quiet", "--no-git-ignore", "--config", str(HERE / "peers/semgrep.yml")),
+    ),
+    Peer(
+        "pylint, one checker", "pylint==4.1.4", ("pylint", "--disable=all", "--enable=unused-import", "--recursive=y")
+    ),
+    Peer("Fixit, one rule", "fixit==2.1.0", ("fixit", "--rules", "fixit.rules:NoInheritFromObject", "lint")),
+    Peer("pcdlint", "pcdlint==0.3.0", ("pcdlint",)),
+    Peer("spendlint", "spendlint==0.1.4", ("spendlint",)),
+)
+"""Tools for the same or a similar question, and two that parse all code as promptlint might."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +99,16 @@ def build_tree(name: str) -> Path:
     return tree
 
 
-def measure(command: list[str]) -> Run:
-    """Runs a command once; its exit code may say that there are findings, but not that it failed."""
-    installed = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+def measure(command: list[str], anyhow: bool = False) -> Run:
+    """Runs a command once; unless ``anyhow``, its exit code may say that there are findings, but not that it failed."""
+    installed = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {"DO_NOT_TRACK": "1"}
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=installed)
     assert process.stderr is not None
     said = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
-    if os.waitstatus_to_exitcode(status) not in (0, 1):
+    if os.waitstatus_to_exitcode(status) not in (0, 1) and not anyhow:
         sys.exit(f"{' '.join(command)} failed:\n{said.decode(errors='replace')}")
     unit = 1 if sys.platform == "darwin" else 1024
     return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e6)
@@ -89,7 +116,8 @@ def measure(command: list[str]) -> Run:
 
 def version(command: list[str]) -> str:
     """What a tool says its version is."""
-    return subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout.split()
+    return next(word for word in said if word[0].isdigit())
 
 
 def size(tree: Path) -> tuple[int, int]:
@@ -98,49 +126,67 @@ def size(tree: Path) -> tuple[int, int]:
     return len(files), sum(file.read_bytes().count(b"\n") for file in files)
 
 
-def table(tree: Path, what: str, runs: int) -> str:
-    """The measurement of one tree as Markdown; ``what`` says what is in it."""
+def peers() -> Path:
+    """The folder with the commands of PEERS, installed once."""
+    place = CACHE / "peers"
+    if not (place / "ready").is_file():
+        subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        subprocess.run([place / "bin" / "pip", "install", "--quiet", *(p.package for p in PEERS)], check=True)
+        (place / "ready").touch()
+    return place / "bin"
+
+
+def commands(tree: Path, kept: Path) -> dict[str, list[str]]:
+    """The commands that run in turns, promptlint's cold run first and ruff's second."""
     ruff = shutil.which("ruff", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if ruff is None:
         sys.exit("ruff is not installed: pip install ruff")
-    commands = {
-        "promptlint check": [
-            sys.executable,
-            "-m",
-            "promptlint",
-            "check",
-            "--no-cache",
-            "--output-format",
-            "json",
-            str(tree),
-        ],
-        "ruff check --no-cache": [ruff, "check", "--no-cache", "--isolated", "--quiet", str(tree)],
+    ours = [sys.executable, "-m", "promptlint", "check", "--output-format", "json", str(tree)]
+    theirs = [ruff, "check", "--isolated", "--quiet", str(tree)]
+    return {
+        "promptlint check --no-cache": [*ours, "--no-cache"],
+        "ruff check --no-cache": [*theirs, "--no-cache"],
+        "promptlint check, warm": [*ours, "--cache-dir", str(kept / "promptlint")],
+        "ruff check, warm": [*theirs, "--cache-dir", str(kept / "ruff")],
     }
-    versions = {"promptlint check": version(commands["promptlint check"][:3]), "ruff check --no-cache": version([ruff])}
-    measured: dict[str, list[Run]] = {name: [] for name in commands}
-    for turn in range(runs + 1):
-        for name, command in commands.items():
-            run = measure(command)
-            print(f"{turn}: {name}: {run.wall:.2f} s, {run.cpu:.2f} s CPU, {run.memory:.0f} MB", file=sys.stderr)
-            if turn:  # the first turn warms the file cache up
-                measured[name].append(run)
+
+
+def table(tree: Path, what: str, runs: int, with_peers: bool) -> str:
+    """The measurement of one tree as Markdown; ``what`` says what is in it."""
+    measured: dict[str, list[Run]] = {}
+    versions: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as kept:
+        todo = commands(tree, Path(kept))
+        for turn in range(runs + 1):
+            for name, command in todo.items():
+                run = measure(command)
+                print(f"{turn}: {name}: {run.wall:.2f} s, {run.cpu:.2f} s CPU, {run.memory:.0f} MB", file=sys.stderr)
+                if turn:  # the first turn warms the caches up
+                    measured.setdefault(name, []).append(run)
+        for name, command in todo.items():
+            versions[name] = version(command[: 3 if "promptlint" in command else 1])
+        for peer in PEERS if with_peers else ():
+            command = [str(peers() / peer.command[0]), *peer.command[1:], str(tree)]
+            measured[peer.name] = [measure(command, anyhow=True)]
+            versions[peer.name] = peer.package.partition("==")[2]
+            print(f"{peer.name}: {measured[peer.name][0]}", file=sys.stderr)
     files, lines = size(tree)
     rows = [
         f"{what}: {lines:,} lines in {files:,} Python files;",
-        f"median of {runs} alternating runs; {os.cpu_count()} processors, Python {platform.python_version()}.",
+        f"median of {runs} alternating runs{' (other tools: one run)' * with_peers}; {os.cpu_count()} processors,"
+        f" Python {platform.python_version()}.",
         "",
-        "| command | version | wall | processor | peak memory |",
-        "|---|---|---|---|---|",
+        "| command | version | wall | processor | peak memory | wall, ruff = 1 |",
+        "|---|---|---|---|---|---|",
     ]
-    medians = {}
+    unit = statistics.median(run.wall for run in measured["ruff check --no-cache"])
     for name, done in measured.items():
-        middle = Run(*(statistics.median(getattr(run, field) for run in done) for field in ("wall", "cpu", "memory")))
-        medians[name] = middle
-        rows.append(
-            f"| `{name}` | {versions[name]} | {middle.wall:.2f} s | {middle.cpu:.2f} s | {middle.memory:.0f} MB |"
+        wall, cpu, memory = (
+            statistics.median(getattr(run, field) for run in done) for field in ("wall", "cpu", "memory")
         )
-    ours, theirs = medians.values()
-    rows.append(f"| ratio | | {ours.wall / theirs.wall:.1f} | {ours.cpu / theirs.cpu:.1f} | |")
+        rows.append(
+            f"| `{name}` | {versions[name]} | {wall:.2f} s | {cpu:.2f} s | {memory:.0f} MB | {wall / unit:.1f} |"
+        )
     return "\n".join(rows)
 
 
@@ -148,15 +194,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("tree", nargs="?", type=Path, help="a folder; default: TREES, downloaded")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--peers", action="store_true", help="also install and run other tools, once each")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     arguments = parser.parse_args()
     if arguments.tree is not None:
-        text = table(arguments.tree.resolve(), arguments.tree.name, arguments.runs)
+        text = table(arguments.tree.resolve(), arguments.tree.name, arguments.runs, arguments.peers)
     else:
         contents = {
             n: f"**{n}** ({', '.join(p)}{' and the example service' * (n == WITH_EXAMPLE)})" for n, p in TREES.items()
         }
-        text = "\n\n".join(table(build_tree(n), what, arguments.runs) for n, what in contents.items())
+        text = "\n\n".join(table(build_tree(n), what, arguments.runs, arguments.peers) for n, what in contents.items())
     print(text)
     if arguments.write:
         page = PAGE.read_text(encoding="utf-8")
