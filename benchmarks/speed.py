@@ -141,7 +141,7 @@ def commands(tree: Path, kept: Path) -> dict[str, list[str]]:
     ruff = shutil.which("ruff", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if ruff is None:
         sys.exit("ruff is not installed: pip install ruff")
-    ours = [sys.executable, "-m", "promptlint", "check", "--output-format", "json", str(tree)]
+    ours = [sys.executable, "-m", "promptlint", "check", "--output-format", "concise", str(tree)]
     theirs = [ruff, "check", "--isolated", "--quiet", str(tree)]
     return {
         "promptlint check --no-cache": [*ours, "--no-cache"],

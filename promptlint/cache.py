@@ -81,10 +81,12 @@ class Entry:
     settings: Settings
 
     @staticmethod
-    def of(paths: Sequence[Path], settings: Settings) -> Entry:
-        """The entry for a run on ``paths`` in the working folder."""
+    def of(paths: Sequence[Path], settings: Settings, finish: str = "") -> Entry:
+        """The entry for a run on ``paths`` in the working folder; ``finish`` says what was made of its report."""
         asked = {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in _NO_MATTER}
-        key = repr((__version__, sys.version, sys.implementation.name, os.getcwd(), list(map(str, paths)), asked))
+        key = repr(
+            (__version__, sys.version, sys.implementation.name, os.getcwd(), list(map(str, paths)), asked, finish)
+        )
         name = disk.digest(key.encode("utf-8", "surrogateescape")).hex()
         return Entry(folder(settings) / f"{name}{SUFFIX}", settings)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,12 +185,19 @@ def check(
 
     filters = _filters(baseline, changed_since, paths[0] if paths and stdin is None else Path("."))
     again = _Again(paths, settings) if stdin is None and (fix or diff or output_format in WITH_FIXES) else None
+    finish = None
+    if again is not None and output_format in WITH_FIXES and not (fix or diff or filters):
+        finish = (
+            f"with fixes from {settings.min_severity} and {settings.min_confidence} confidence",
+            partial(_with_fixes, again=again, filters=()),
+        )
     report = execute(
         [path for path in paths if path != STDIN],
         settings,
         stdin,
         cached=not no_cache,
         memory=again.memory if again is not None else None,
+        finish=finish,
     )
     if again is not None and (fix or diff):
         report, changes = _fixed(report, again, filters, write=not diff, unsafe=unsafe_fixes)
@@ -198,7 +206,7 @@ def check(
 
             terminal.write(changes, output_file)
             return FOUND if changes and not exit_zero else CLEAN
-    if again is not None and output_format in WITH_FIXES:
+    if again is not None and output_format in WITH_FIXES and finish is None:
         report = _with_fixes(report, again, filters)
     report = verdicts.beside(_narrowed(report, filters, settings), settings.root)
     listed = [finding for finding in report.findings if _below(finding, settings) is None]

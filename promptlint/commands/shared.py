@@ -73,17 +73,19 @@ def run(
     *,
     cached: bool = True,
     memory: Memory | None = None,
+    finish: tuple[str, Callable[[Report], Report]] | None = None,
 ) -> Report:
     """The report on these paths, the working directory without any, with a progress bar.
 
     Where the report of an earlier run still holds, and ``cached`` allows it, it is that one. ``memory`` is for further
-    runs on the same project.
+    runs on the same project. ``finish`` is what to make of the report, with a name for that: both are kept together.
     """
     from promptlint import cache, disk, terminal
 
     if not paths and stdin is None:
         paths = [Path(".")]
-    entry = cache.Entry.of(paths, chosen) if cached and stdin is None else None
+    how = finish[0] if finish is not None else ""
+    entry = cache.Entry.of(paths, chosen, how) if cached and stdin is None else None
     known = entry.find() if entry is not None else None
     if known is not None:
         return known
@@ -93,6 +95,8 @@ def run(
 
     with terminal.ProgressBar() as progress, disk.noting() as notes:
         report = engine.check(paths, chosen, stdin=stdin, progress=progress, memory=memory)
+        if finish is not None:
+            report = finish[1](report)
     if entry is not None:
         entry.keep(report, notes)
     return report
