@@ -179,6 +179,8 @@ def _requests(
     withheld: list[Withheld] = []
     refs = [ref for ref in scan.files(ev.program) if only is None or ref.path in only]
     for number, ref in enumerate(refs):
+        if ev.program.is_full:
+            ev = ev.renewed()
         module = ev.program.parse(ref)
         if module is None:
             continue

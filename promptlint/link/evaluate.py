@@ -239,6 +239,13 @@ class Evaluator:
         self._literals: dict[Literal, Value] = {}
         self._snippets: dict[tuple[Module, At], str] = {}
 
+    def renewed(self) -> Evaluator:
+        """An evaluator that has all to find out again, but no more work to spend."""
+        self.program.forget()
+        made = Evaluator(self.program, self.settings_provider, self.settings_model)
+        made.spent = self.spent + self.total
+        return made
+
     # -- frames -------------------------------------------------------------------------------------------------
 
     def module_frame(self, module: Module) -> Frame:

@@ -38,3 +38,8 @@ class Memory:
             for function in [f for f in self.summaries if f.module is known[2]]:
                 del self.summaries[function]
         self.modules[ref.path] = source.data, ref.module, module
+
+    def forget(self) -> None:
+        """Gives up everything: there is more than memory should be spent on."""
+        self.modules.clear()
+        self.summaries.clear()

@@ -23,6 +23,8 @@ MAX_SEARCHED = 250
 """Files that are parsed to find those who use a name; more of them use it for something else."""
 MAX_WHOLE = 6_000_000
 """Bytes of Python that are parsed before trees are given up where they can be made again: about 200 MB of memory."""
+MAX_HELD = 24_000_000
+"""Bytes of Python that may be held as parsed between two files with requests: about 700 MB of memory."""
 MAX_FAMILY = 8
 """Methods of one name that a receiver of unknown class may mean."""
 MAX_FULFILLING = 4
@@ -43,8 +45,13 @@ class Program:
         self.memory = memory
         self.broken: dict[str, Broken] = {}
         self.unreadable: dict[str, Unreadable] = {}
-        self._parsed = 0
+        self._packages: dict[str, frozenset[str]] = {}
+        self._known: dict[str, bool] = {}
         self._modules: dict[SourceRef, Module | None] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parsed = 0
         self._refs: dict[Module, SourceRef] = {}
         self._summaries: dict[Function, Summary] = {}
         self._bases: dict[Class, tuple[Class, ...]] = {}
@@ -52,11 +59,24 @@ class Program:
         self._subclasses: dict[Class, tuple[Class, ...]] = {}
         self._methods: dict[str, tuple[Function, ...]] = {}
         self._calls: dict[tuple[str, frozenset[str]], tuple[tuple[Function, Call], ...]] = {}
-        self._packages: dict[str, frozenset[str]] = {}
-        self._known: dict[str, bool] = {}
         self._storing: dict[str, tuple[int, tuple[Function, ...]]] = {}
         self._imports: dict[tuple[SourceRef, str], tuple[SourceRef, str] | None] = {}
         self._around: dict[tuple[str, int], Function] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more is held than memory should be spent on."""
+        return self._parsed > MAX_HELD
+
+    def forget(self) -> None:
+        """Gives up all that was parsed, and what follows from it; it is made again where it is asked for again."""
+        for ref in self._modules:
+            if not ref.is_notebook:  # their cells are asked for at the end
+                ref.drop()
+        self._modules.clear()
+        if self.memory is not None:
+            self.memory.forget()
+        self._begin()
 
     # -- files --------------------------------------------------------------------------------------------------
 

@@ -79,6 +79,9 @@ def test_findings_are_the_same_without_trees(example: Path, monkeypatch: pytest.
     kept = engine.check([Path(".")], settings)
     monkeypatch.setattr(program, "MAX_WHOLE", 0)
     given_up = engine.check([Path(".")], settings)
-    assert given_up.findings == kept.findings
-    assert given_up.requests == kept.requests
-    assert given_up.problems == kept.problems == ()
+    monkeypatch.setattr(program, "MAX_HELD", 0)
+    forgotten = engine.check([Path(".")], settings)
+    for report in (given_up, forgotten):
+        assert report.findings == kept.findings
+        assert report.requests == kept.requests
+        assert report.problems == kept.problems == ()
