@@ -149,7 +149,16 @@ def table(shapes: list[str], largest: int) -> str:
                     file = Path(folder, path)
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_text(text)
-                command = [sys.executable, "-m", "promptlint", "check", "--no-cache", "--output-format", "concise", folder]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "promptlint",
+                    "check",
+                    "--no-cache",
+                    "--output-format",
+                    "concise",
+                    folder,
+                ]
                 runs = [measure(command) for _ in range(2)]
             cpu, memory = min(run.cpu for run in runs), min(run.memory for run in runs)
             growth = f"x {cpu / before:.1f} for x {size // size_before}" if before else ""
