@@ -181,6 +181,7 @@ def _requests(
     for number, ref in enumerate(refs):
         if ev.program.is_full:
             ev = ev.renewed()
+            gc.collect()  # syntax trees and values refer to each other in circles
         module = ev.program.parse(ref)
         if module is None:
             continue
