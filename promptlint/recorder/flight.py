@@ -92,12 +92,14 @@ class Recorder:
         _recorders = tuple(recorder for recorder in _recorders if recorder is not self)
         callsite.forget(self.project)
 
+    @quietly
     def earlier(self, attempt: int, name: str, counted: bool) -> str | None:
         """The attempt that this one repeats: the last one with the same bytes, if it failed or the SDK counts."""
         last, failed = self._attempts.get(attempt, (None, False))
         self._remember(attempt, name, failed=False)
         return last if failed or counted else None
 
+    @quietly  # threads may meet here: a lock could be held for ever in a forked child
     def _remember(self, attempt: int, name: str, *, failed: bool) -> None:
         self._attempts[attempt] = (name, failed)
         self._attempts.move_to_end(attempt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import gc
 import gzip
 import io
 import json
@@ -390,6 +391,24 @@ def test_an_answer_that_is_not_read_to_its_end_is_recorded_as_far_as_it_went(ser
     exchanges, _ = recorded(tmp_path / "t.jsonl", run)
     assert [e.status for e in exchanges] == [200, 200]
     assert exchanges[1].error == UNREAD
+
+
+def test_an_answer_that_is_dropped_in_the_middle_is_recorded_at_once(server: str, tmp_path: Path) -> None:
+    url, body = f"{server}/v1/messages", {**BODY, "stream": True}
+
+    def run() -> None:
+        client = httpx2.Client()
+        for piece in client.send(client.build_request("POST", url, json=body), stream=True).iter_raw(9):
+            assert piece
+            break
+        for piece in requests.post(url, json=body, stream=True).iter_content(9):
+            assert piece
+            break
+        gc.collect()
+        assert len(list(read(tmp_path / "t.jsonl"))) == 2
+
+    exchanges, _ = recorded(tmp_path / "t.jsonl", run)
+    assert [exchange.status for exchange in exchanges] == [200, 200]
 
 
 @pytest.mark.parametrize("way", [httpx_lines, httpx2_bytes, requests_lines, aiohttp_lines, urllib3_stream])

@@ -96,7 +96,10 @@ def _streams(module: ModuleType) -> tuple[type, type]:
                 for chunk in self._stream:
                     self._flight.fed(chunk)
                     yield chunk
-            except Exception as error:
+            except GeneratorExit:  # read no further, and maybe never closed
+                self._flight.ended(early=True)
+                raise
+            except BaseException as error:
                 self._flight.ended(error)
                 raise
             self._flight.ended()
@@ -116,7 +119,10 @@ def _streams(module: ModuleType) -> tuple[type, type]:
                 async for chunk in self._stream:
                     self._flight.fed(chunk)
                     yield chunk
-            except Exception as error:
+            except GeneratorExit:  # read no further, and maybe never closed
+                self._flight.ended(early=True)
+                raise
+            except BaseException as error:
                 self._flight.ended(error)
                 raise
             self._flight.ended()

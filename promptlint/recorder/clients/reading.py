@@ -60,7 +60,11 @@ def overhear(answer: Any, flight: Flight) -> None:
                 finally:
                     nested = False
                 flight.fed(piece)
-                yield piece
+                try:
+                    yield piece
+                except GeneratorExit:  # read no further, and maybe never closed
+                    flight.ended(early=True)
+                    raise
             flight.ended()
 
         return reading
