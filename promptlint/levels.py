@@ -335,9 +335,9 @@ def tool_breaks(request: Request) -> Iterator[tuple[Break, Literal["order", "set
         segment, kind = request.segments[broken.segment], broken.cause.kind
         if segment.region is not Region.TOOLS:
             continue
-        if kind == "unordered":
+        if kind == "unordered" and not broken.cause.within:
             yield broken, "order"
-        elif kind in ("time", "random", "environment") or not (
+        elif kind in ("time", "random", "environment", "unordered") or not (
             segment.optional or segment.repeats or kind == "conditional"
         ):
             yield broken, "definition"

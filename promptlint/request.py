@@ -58,6 +58,8 @@ class Cause:
     conditional: str | None = None
     """"threshold", "error", "command" or "configuration" when the source is only reached under such a guard."""
     because: str | None = None
+    within: bool = False
+    """Whether it is inside one element that something varies, and not which elements there are or in which order."""
 
 
 class Kind(StrEnum):

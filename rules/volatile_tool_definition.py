@@ -57,6 +57,7 @@ _KINDS = {
     "user": "volatile-user",
     "state": "volatile-user",
     "json": "unsorted-json",
+    "unordered": "unordered",
 }
 
 

@@ -132,7 +132,7 @@ class Layout(Arguments):
 
     def _tool(self, item: Item, order: Origins, optional: bool) -> None:
         value = item.value
-        origins = union(value.origins(), order)
+        within = self._causes(value.origins())
         pieces = list(deep_text(self.ev, value, item.span))
         if isinstance(value, Routine):
             # The library makes the definition from the function: its name, its signature, its docstring.
@@ -143,7 +143,7 @@ class Layout(Arguments):
         low = estimate(known).low if known else 0
         high = estimate(known).high if known else 0
         unknown = isinstance(item, (Rest, Many, History)) or isinstance(value, (Hole, External, Instance))
-        varying = next((p for p in holes if self._causes(p.deps, p.span)), None)
+        varying = next((p for p in (*holes, *pieces) if p.deps and self._causes(p.deps, p.span)), None)
         index = len(self.segments)
         shared = [o for o in value.origins() if o.kind != "conditional"]
         name = tool_name(value)
@@ -158,7 +158,7 @@ class Layout(Arguments):
                 known or None if not holes and not unknown else None,
                 None,
                 index,
-                self._causes(origins),
+                (*(replace(c, within=_is_definition(item)) for c in within), *self._causes(union(order))),
                 optional or item.optional or isinstance(item, Rest),
                 isinstance(item, (Rest, Many)),
                 name,
@@ -552,6 +552,15 @@ class Layout(Arguments):
             held = [i for i, s in enumerate(self.segments) if s.region is region]
             if held or region is None:
                 yield replace(marker, segment=held[-1] if held else last)
+
+
+_HOLDERS = frozenset(("function_declarations", "functionDeclarations", "functions", "tools"))
+"""Keys of a tool that is a list of definitions."""
+
+
+def _is_definition(item: Item) -> bool:
+    """Whether an element of the tools is one definition, for certain."""
+    return isinstance(item, One) and not (isinstance(item.value, Map) and item.value.entries.keys() & _HOLDERS)
 
 
 def _decides(origin: Origin) -> bool:
