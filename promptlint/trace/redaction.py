@@ -94,6 +94,8 @@ _COUNTS = re.compile(
 """Fields whose number is a parameter."""
 
 _LONGEST_WORD = 1000
+_LONGEST_KEPT = 1 << 15
+"""Characters above which a text, such as a picture, is not kept in memory."""
 _SPACE = re.compile(r"\s")
 _MODEL = re.compile(r"[\w.:/@-]{1,120}")
 
@@ -140,8 +142,11 @@ class Redactor:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self.name = hashlib.blake2b(b"name", key=key, digest_size=4).hexdigest()
-        self.text = lru_cache(maxsize=512)(self._text)
+        self._kept = lru_cache(maxsize=256)(self._text)
+
+    def text(self, text: str) -> str:
         """A text as its pieces. The last ones are kept at hand: a conversation is sent again with every turn."""
+        return self._kept(text) if len(text) <= _LONGEST_KEPT else self._text(text)
 
     def body(self, body: str) -> str:
         """The JSON text with every text in it redacted; what is no JSON is redacted as one text."""

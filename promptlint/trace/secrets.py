@@ -94,6 +94,9 @@ _SHORTEST = 8
 _BLOCK, _MARGIN, _REMEMBERED = 2048, 2048, 4
 """Characters that are compared at once; around a difference that are searched again; texts to compare with."""
 
+_LONGEST_KEPT = 1 << 22
+"""Characters above which a text is not remembered: memory is the program's."""
+
 _Span = tuple[int, int, str]
 
 
@@ -127,7 +130,8 @@ class Masker:
             found = _found(text, known, 0, len(text))
         else:
             found = self._found_anew(text, known)
-            self._recent.append(_Searched(text, known, frozenset(found)))
+            if len(text) <= _LONGEST_KEPT:
+                self._recent.append(_Searched(text, known, frozenset(found)))
         done, pieces = 0, []
         for first, end, kind in sorted(found):
             start = max(first, done)
