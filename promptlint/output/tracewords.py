@@ -61,7 +61,7 @@ def advice(cause: Cause | Change) -> str:
 
 def site(frames: Sequence[Frame]) -> str:
     """The innermost frame of a call site."""
-    return f"{frames[0].file}:{frames[0].line} {frames[0].function}" if frames else "(no call site)"
+    return shown(f"{frames[0].file}:{frames[0].line} {frames[0].function}") if frames else "(no call site)"
 
 
 def facts(group: Group) -> list[str]:
@@ -87,9 +87,9 @@ def compared(group: Group) -> str:
     """Which two requests the example compares."""
     example = group.example
     if example.base is None:
-        return f"request {example.request}"
+        return shown(f"request {example.request}")
     kind = "of the same conversation" if example.same else "of another conversation"
-    return f"request {example.request}, {ago(round(example.gap, 1))} after {example.base} {kind}"
+    return shown(f"request {example.request}, {ago(round(example.gap, 1))} after {example.base} {kind}")
 
 
 def pair(change: Cause | Change, before: str, after: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from pathlib import Path
 
@@ -21,6 +21,7 @@ Progress = Callable[[str, int, int], None]
 _WAITING = 512
 _WAITING_BYTES = 64 << 20
 """Records are written when their answers end: so many of them are put in the order of their starts."""
+_TURN = 0.001
 _NAMED = 20
 """Problems of one kind that are listed one by one."""
 
@@ -51,7 +52,7 @@ def analyse(
 def verdicts(exchanges: Iterable[Exchange], analysis: Analysis, budget: int = BUDGET) -> Iterator[Verdict]:
     """The verdict on each exchange, in the order in which they were sent."""
     conversations, observe = Conversations(budget), Observer()
-    for number, exchange in enumerate(_in_order(exchanges), 1):
+    for number, exchange in enumerate(_timed(_in_order(exchanges)), 1):
         try:
             sent = observe(exchange, number)
         except BodyError as error:
@@ -63,6 +64,16 @@ def verdicts(exchanges: Iterable[Exchange], analysis: Analysis, budget: int = BU
         placed = conversations.place(sent) if not failed(sent) else conversations.look(sent)
         yield explain(placed)
     analysis.closed = conversations.closed
+
+
+def _timed(exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
+    """Requests of which nobody knows when their answers began, at different times, as if they had come in turn."""
+    last = 0.0
+    for exchange in exchanges:
+        if exchange.began is None and exchange.lasted is None and exchange.at <= last:
+            exchange = replace(exchange, at=last + _TURN)
+        last = max(last, exchange.at)
+        yield exchange
 
 
 def _exchanges(files: Sequence[Path], analysis: Analysis, progress: Progress) -> Iterator[Exchange]:

@@ -26,7 +26,7 @@ _MEDIA = 1500
 """Tokens that an image or a document is taken for: its bytes say nothing about them."""
 _BITS = 24
 """Of a token id that count the tokens of one part; the others tell parts apart."""
-_REMEMBERED = 400_000
+_REMEMBERED = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class Sent:
 
     ``keys`` are hashes of its parts as the model sees them, ``nameless`` those without ids, ``chain`` hashes of all
     parts up to each, ``sizes`` tokens by estimate, ``shapes`` region, kind and role, ``marks`` the lifetimes that
-    markers ask for by index. ``site`` are the frames of the call, innermost first. ``packed`` is the body.
+    markers ask for by index. ``site`` are the frames of the call, innermost first. ``status`` is 0 when no answer
+    came. ``packed`` is the body.
     """
 
     number: int
@@ -63,6 +64,7 @@ class Sent:
     response_id: str | None
     retry_of: str | None
     headers: Mapping[str, str]
+    redacted: str | None
     packed: bytes
 
     @property
@@ -76,9 +78,9 @@ class Sent:
         return GUESSED in self.headers and self.facts.trigger == "explicit"
 
     @property
-    def pool(self) -> tuple[str, str | None]:
-        """Provider and model: nothing is shared between two pools."""
-        return self.facts.provider, self.facts.model
+    def pool(self) -> tuple[str, str | None, str | None]:
+        """Provider, model, and the key that texts are hashed with: nothing is shared, or can be, between two pools."""
+        return self.facts.provider, self.facts.model, self.redacted
 
     @property
     def estimated(self) -> int:
@@ -118,6 +120,12 @@ class Observer:
 
     def __call__(self, exchange: Exchange, number: int) -> Sent:
         """What is kept of an exchange. Raises ``BodyError`` for a body that is no request."""
+        try:
+            return self._observed(exchange, number)
+        except RecursionError:
+            raise wire.BodyError("the body is nested too deeply") from None
+
+    def _observed(self, exchange: Exchange, number: int) -> Sent:
         body = wire.load(exchange.body)
         model = wire.model(body, exchange.endpoint)
         name = exchange.provider or provider.identify(api=None, base_url=exchange.endpoint, model=model)
@@ -146,16 +154,17 @@ class Observer:
             sizes=array("L", sizes),
             shapes=tuple(_shape(part.region, part.kind, part.role) for part in parts),
             marks={index: part.marker for index, part in enumerate(parts) if part.marker is not None},
-            parameters=parameters.deciding(request.parameters, facts),
+            parameters=_shared(parameters.deciding(request.parameters, facts)),
             automatic=request.automatic,
             previous=request.previous,
             session=_session(body, exchange.headers),
             uses=request.uses,
             usage=reported(exchange.usage, facts),
-            status=exchange.status,
+            status=exchange.status if exchange.status is not None or not exchange.error else 0,
             response_id=exchange.response_id,
             retry_of=exchange.retry_of,
             headers=exchange.headers,
+            redacted=exchange.redacted,
             packed=zlib.compress(exchange.body.encode("utf-8", "surrogatepass"), 1),
         )
 
@@ -176,6 +185,15 @@ def _session(body: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
     names += [metadata.get(key) for key in ("session_id", "conversation_id", "thread_id")] if metadata else []
     names += [held.get("id")] if isinstance(held, Mapping) else []
     return next((name for name in names if isinstance(name, str) and name), None)
+
+
+_settings: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+
+
+def _shared(found: dict[str, str]) -> Mapping[str, str]:
+    """One object for all that are equal, of the first thousands of them."""
+    key = tuple(found.items())
+    return _settings.setdefault(key, found) if len(_settings) < 10_000 else _settings.get(key, found)
 
 
 _shapes: dict[tuple[str, str, str], tuple[str, str, str]] = {}

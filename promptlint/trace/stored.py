@@ -10,7 +10,7 @@ from promptlint.simulator import Call
 from promptlint.simulator.window import MODE
 from promptlint.trace.sent import Sent
 
-_MOST = 200_000
+_MOST = 100_000
 _FOUND = 3
 """Stored prefixes of a request that are looked at, the longest first."""
 

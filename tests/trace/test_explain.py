@@ -411,3 +411,35 @@ def test_a_change_is_found_at_its_character(at: int, letter: str) -> None:
     found = compare(first, last)
     assert found is not None
     assert (found.region, found.path, found.char) == ("system", "system[0].text", at)
+
+
+def test_texts_hashed_under_two_keys_are_not_compared() -> None:
+    trace = asked(lambda n: RULES)
+    redactors = (Redactor(b"one"), Redactor(b"two"))
+    trace.exchanges = [
+        replace(one, body=redactors[n // 2].body(one.body), redacted=redactors[n // 2].name)
+        for n, one in enumerate(trace.exchanges)
+    ]
+    causes = [verdict.cause for verdict in trace.judged()]
+    assert causes[1] is causes[3] is Cause.HIT
+    assert causes[2] in SOUND
+
+
+def test_a_request_that_got_no_answer_failed() -> None:
+    trace = asked(lambda n: RULES)
+    trace.exchanges[1] = replace(trace.exchanges[1], status=None, usage=None, error="timed out")
+    assert [verdict.cause for verdict in trace.judged()][1] is Cause.FAILED
+
+
+def test_requests_without_times_came_in_turn() -> None:
+    trace = asked(lambda n: RULES)
+    trace.exchanges = [replace(one, at=0.0, began=None, lasted=None) for one in trace.exchanges]
+    assert [verdict.cause for verdict in trace.judged()] == [Cause.FIRST, *[Cause.HIT] * 3]
+
+
+def test_a_body_that_is_nested_too_deeply_is_left_out() -> None:
+    trace = asked(lambda n: RULES)
+    deep = '{"a":' * 600 + "1" + "}" * 600
+    body = f'{{"model": "{CLAUDE}", "messages": [{{"role": "user", "content": [{{"type": "x", "y": {deep}}}]}}]}}'
+    trace.exchanges.insert(1, replace(trace.exchanges[0], id="deep", body=body))
+    assert len(trace.judged()) in (4, 5)
