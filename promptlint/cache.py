@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from promptlint.config import Settings
 
 NAME = ".promptlint_cache"
+_HERE = Path(__file__).resolve().parent
+"""The installation: another one of the same version, such as a checkout, may find something else."""
 SUFFIX = ".run"
 
 _MAGIC = b"promptlint run 1\n"
@@ -84,9 +86,8 @@ class Entry:
     def of(paths: Sequence[Path], settings: Settings, finish: str = "") -> Entry:
         """The entry for a run on ``paths`` in the working folder; ``finish`` says what was made of its report."""
         asked = {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in _NO_MATTER}
-        key = repr(
-            (__version__, sys.version, sys.implementation.name, os.getcwd(), list(map(str, paths)), asked, finish)
-        )
+        maker = (__version__, str(_HERE), sys.version, sys.implementation.name)
+        key = repr((maker, os.getcwd(), list(map(str, paths)), asked, finish))
         name = disk.digest(key.encode("utf-8", "surrogateescape")).hex()
         return Entry(folder(settings) / f"{name}{SUFFIX}", settings)
 
@@ -281,12 +282,11 @@ def _own_files(settings: Settings, notes: Notes) -> dict[tuple[str, str], tuple[
     """
     from promptlint import registry
 
-    here = Path(__file__).resolve().parent
     library = os.path.dirname(os.__file__) + os.sep
     loaded = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
     modules = [os.path.abspath(f) for name, f in loaded.items() if f and not name.startswith(registry.MODULES)]
     code = {f for f in modules if not f.startswith(library) or "-packages" in f[len(library) :]}
-    rules = {str(file) for file in (*here.rglob("*.toml"), *registry.files(settings.rule_paths))}
+    rules = {str(file) for file in (*_HERE.rglob("*.toml"), *registry.files(settings.rule_paths))}
     found = {}
     for names, since in ((code, _STARTED), (rules, notes.started)):
         for name in sorted(names):

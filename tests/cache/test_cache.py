@@ -152,6 +152,12 @@ def test_options_that_change_findings_have_findings_of_their_own() -> None:
     assert shown("app.py") == shown("app.py", "--no-cache")
 
 
+def test_another_installation_of_the_same_version_has_findings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = cache.Entry.of([Path(".")], config.Settings())
+    monkeypatch.setattr(cache, "_HERE", Path("/elsewhere/promptlint"))
+    assert cache.Entry.of([Path(".")], config.Settings()).file != here.file
+
+
 def test_a_rule_of_the_project_that_changes_is_run_again() -> None:
     write({"pyproject.toml": '[tool.promptlint]\nrule-paths = ["own"]\n'})
     rule = '''"""Says {0}."""
