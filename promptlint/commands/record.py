@@ -73,14 +73,18 @@ def _become(command: tuple[str, ...], environment: dict[str, str]) -> int:
     """Runs the program in place of this one, so that signals, exit code, terminal and process id are its own."""
     sys.stdout.flush()
     sys.stderr.flush()
+    ignored = {}
     try:
         if os.name == "nt":  # there, exec would leave the program behind in the background
             import subprocess
 
             return subprocess.call(command, env=environment)
         for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and a program would inherit that
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
+            number = getattr(signal, name)
+            ignored[number] = signal.signal(number, signal.SIG_DFL)
         os.execvpe(command[0], command, environment)
     except OSError as error:
+        for number, handler in ignored.items():
+            signal.signal(number, handler)
         hint = f" (did you mean: python {command[0]})" if command[0].endswith(".py") else ""
         return fail(f"cannot run {command[0]}: {error.strerror or error}{hint}")

@@ -309,8 +309,10 @@ def test_what_cannot_be_done_is_said(
     monkeypatch.chdir(project)
     (project / "app.py").write_text("")
     (project / "full.jsonl").write_text("{}\n")
+    before = signal.getsignal(signal.SIGPIPE)
     assert cli.run(["record", *arguments]) == FAILED
     assert message in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGPIPE) == before
 
 
 def test_a_trace_is_appended_to_when_asked(project: Path, vendor: Vendor) -> None:
