@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import NamedTuple
 
+from promptlint import merging, syntax
 from promptlint.expression import (
     NOWHERE,
     After,
@@ -46,10 +45,11 @@ from promptlint.expression import (
     Write,
     unchanged,
 )
-from promptlint.index import MUTATORS, Function, push_children, terminal
+from promptlint.index import MUTATORS, Function
+from promptlint.merging import End, Env, Place
+from promptlint.syntax import YIELDED
 
 _loop_ids = count(1)
-
 _OPERATORS = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -119,10 +119,6 @@ _PURE = frozenset(
     ]
 )
 """Builtins that change nothing they are handed."""
-_YIELDED = "<yielded>"
-SESSION_STORES = frozenset(("session_state", "user_session"))
-"""Names of objects that keep what one user's session holds, by attribute or by key (Streamlit, Chainlit)."""
-"""Under this name a generator collects what it yields."""
 MAX_DEPTH = 150
 """Nesting of expressions that is followed; deeper ones become ``Unknown``."""
 MAX_ELEMENTS = 2_000
@@ -165,66 +161,7 @@ def _made_with(node: Expr) -> Call | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _path(node: ast.expr) -> str | None:
-    """``self.client.system`` as a path when every step is a plain name; ``session_state["messages"]`` is one, too."""
-    parts: list[str] = []
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        step = node.attr if isinstance(node, ast.Attribute) else _session_key(node)
-        if step is None:
-            return None
-        parts.append(step)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    parts.append(node.id)
-    return ".".join(reversed(parts))
-
-
-def _session_key(node: ast.expr) -> str | None:
-    """The constant key that an expression reads in a store of the user's session."""
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-        owner = node.value
-        name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else None
-        return node.slice.value if name in SESSION_STORES and node.slice.value.isidentifier() else None
-    return None
-
-
-def _session_call(node: ast.Call) -> ast.Attribute | None:
-    """``user_session.get("x")`` or ``.set("x", value)`` as the attribute that it reads or writes."""
-    if not (isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "set") and node.args):
-        return None
-    subscript = ast.Subscript(node.func.value, node.args[0], ast.Load())
-    key = _session_key(subscript)
-    return ast.copy_location(ast.Attribute(node.func.value, key, ast.Load()), node) if key is not None else None
-
-
-Env = dict[str, Expr]
-
-
-class _Place(NamedTuple):
-    """How many guards, loops and ``try`` blocks are around a statement."""
-
-    guards: int
-    loops: int
-    tries: int
-
-
-_BEGIN = _Place(0, 0, 0)
-
-
-class _End(NamedTuple):
-    """A way out of a body or of an iteration: what has to hold for it, as far as tests say so, and the names then."""
-
-    guards: tuple[Guard, ...]
-    uncertain: bool
-    env: Env
-
-    def tests(self) -> Iterator[tuple[Expr, bool]]:
-        """The tests with their outcome, innermost first."""
-        for guard in reversed(self.guards):
-            yield guard.test or Unknown(NOWHERE, "an error"), guard.sense
-        if self.uncertain:
-            yield Unknown(NOWHERE, "an iteration"), True
+BEGIN = Place(0, 0, 0)
 
 
 class _Summariser:
@@ -237,11 +174,11 @@ class _Summariser:
         self.guards: tuple[Guard, ...] = ()
         self.facts: tuple[Guard, ...] = ()
         """Tests whose other way has left the block."""
-        self.exits: list[_End] = []
-        self.stops: list[_End] = []
+        self.exits: list[End] = []
+        self.stops: list[End] = []
         """Where the body stops without coming to an end: at a ``raise``, or in a loop that nothing leaves."""
-        self.returned: list[tuple[_End, Expr]] = []
-        self.iterations: list[tuple[_Place, list[_End]]] = []
+        self.returned: list[tuple[End, Expr]] = []
+        self.iterations: list[tuple[Place, list[End]]] = []
         self.tries = 0
         self.called_on: dict[Call, tuple[Call, ...]] = {}
         """The calls of methods of what a call has made, so far."""
@@ -251,9 +188,9 @@ class _Summariser:
         node = function.node
         self.is_module = isinstance(node, ast.Module)
         self.globals: set[str] = set()
-        self.local = frozenset[str]() if self.is_module else _locals(node)
+        self.local = frozenset[str]() if self.is_module else syntax.local_names(node)
         function.bound = self.local
-        self.enclosing = _enclosing_names(function)
+        self.enclosing = syntax.enclosing_names(function)
         self.initial: Env = {}
 
     def run(self) -> Summary:
@@ -262,20 +199,20 @@ class _Summariser:
         for parameter in self.function.parameters:
             env[parameter.name] = Param(_at(node), parameter.name)
         self.initial = dict(env)
-        if not self.is_module and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in _own_nodes(node)):
-            env[_YIELDED] = SeqOf(_at(node), "iterator", ())
+        if not self.is_module and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in syntax.own_nodes(node)):
+            env[YIELDED] = SeqOf(_at(node), "iterator", ())
         self.env = env
         if isinstance(node, ast.Lambda):
             self.summary.returns.append(self.expr(node.body))
         else:
             self.block(node.body)
         if self.env is not None:
-            end = self._end(_BEGIN)
+            end = self._end(BEGIN)
             self.exits.append(end)
             if self.returned and self.returned[-1][0].guards and not self.returned[-1][0].uncertain:
                 self.returned.append((end, Literal(_at(node), None)))
         if self.returned:
-            self.summary.returns.append(_first_reached(self.returned))
+            self.summary.returns.append(merging.first_reached(self.returned))
         self._finish()
         return self.summary
 
@@ -286,9 +223,9 @@ class _Summariser:
         }.values():
             there = [e for e in ends if any(isinstance(v, Definition) and v.node is node for v in e.env.values())]
             if len(there) < len(ends):
-                self.summary.scopes[id(node)] = _merge_ends(there)
-        merged = _merge_ends(ends)
-        self.summary.yielded = merged.pop(_YIELDED, None)
+                self.summary.scopes[id(node)] = merging.merge_ends(there)
+        merged = merging.merge_ends(ends)
+        self.summary.yielded = merged.pop(YIELDED, None)
         self.summary.filled = [
             Write(root.base, root.name, merged[path], merged[path].at)
             for path, root in self.filled.items()
@@ -301,13 +238,13 @@ class _Summariser:
             root, _, rest = path.partition(".")
             if not rest:
                 self.summary.names[path] = value
-            if value is self.initial.get(path) or _place(value) == path:
+            if value is self.initial.get(path) or merging.place_read(value) == path:
                 continue
             is_outer = root in self.globals or (root not in self.local and root not in parameters)
             if (
                 (rest and root in parameters)
                 or is_outer
-                or (root in parameters and _mutated(value, self.initial.get(root)))
+                or (root in parameters and is_mutated(value, self.initial.get(root)))
             ):
                 self.summary.exit[path] = value
 
@@ -331,7 +268,7 @@ class _Summariser:
 
     def _Return(self, node: ast.Return) -> None:
         value = self.expr(node.value) if node.value is not None else Literal(_at(node), None)
-        end = self._end(_BEGIN)
+        end = self._end(BEGIN)
         self.returned.append((end, value))
         self.exits.append(end)
         self.env = None
@@ -339,7 +276,7 @@ class _Summariser:
     def _Raise(self, node: ast.Raise) -> None:
         if node.exc is not None:
             self.expr(node.exc)
-        self.stops.append(self._end(_BEGIN))
+        self.stops.append(self._end(BEGIN))
         self.env = None
 
     def _Break(self, node: ast.Break) -> None:
@@ -356,13 +293,13 @@ class _Summariser:
             ends.append(end)
         self.env = None
 
-    def _place(self) -> _Place:
-        return _Place(len(self.guards), len(self.loops), self.tries)
+    def _place(self) -> Place:
+        return Place(len(self.guards), len(self.loops), self.tries)
 
-    def _end(self, start: _Place) -> _End:
+    def _end(self, start: Place) -> End:
         """The way out that control takes here, as seen from ``start``."""
         uncertain = len(self.loops) > start.loops or self.tries > start.tries
-        return _End(self.guards[start.guards :], uncertain, self._env())
+        return End(self.guards[start.guards :], uncertain, self._env())
 
     def _Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -400,7 +337,7 @@ class _Summariser:
 
     def _alias(self, node: ast.expr, value: Expr) -> None:
         """What a name changes in place changes under the path, too, that it was bound to."""
-        path = _path(node) if isinstance(value, (Attr, Global, Free)) else None
+        path = syntax.dotted_path(node) if isinstance(value, (Attr, Global, Free)) else None
         if path is not None:
             self._env().setdefault(path, value)
 
@@ -443,7 +380,7 @@ class _Summariser:
         if yes is None or no is None:
             # The rest of the block runs on one of the ways only.
             self.facts = (*self.facts, Guard(test, sense=no is None))
-        self.env = _merge(test, yes, no)
+        self.env = merging.merge(test, yes, no)
 
     def _Match(self, node: ast.Match) -> None:
         subject = self.expr(node.subject)
@@ -452,14 +389,14 @@ class _Summariser:
         for case in node.cases:
             self.env = dict(before)
             self.guards = (*outer, Guard(Test(_at(case.pattern), "match", (subject,))))
-            for name in _pattern_names(case.pattern):
+            for name in syntax.pattern_names(case.pattern):
                 self.bind(name, Unknown(_at(case.pattern), "match", (subject,)))
             self.block(case.body)
             if self.env is not None:
                 ends.append(self.env)
         self.guards = outer
         ends.append(before)
-        self.env = _merge_all(ends, Test(_at(node), "match", (subject,)))
+        self.env = merging.merge_all(ends, Test(_at(node), "match", (subject,)))
 
     def _Try(self, node: ast.Try | ast.TryStar) -> None:
         before = dict(self._env())
@@ -472,7 +409,7 @@ class _Summariser:
         outer = self.guards
         for handler in node.handlers:
             self.guards = (*outer, Guard(None, error=True))
-            self.env = dict(_merge(None, before, after) or before)
+            self.env = dict(merging.merge(None, before, after) or before)
             if handler.name:
                 self.bind(handler.name, Unknown(_at(handler), "exception"))
             self.block(handler.body)
@@ -480,7 +417,7 @@ class _Summariser:
                 ends.append(self.env)
         self.guards = outer
         # What the normal path leaves comes first: an error path only adds alternatives.
-        self.env = _merge_all(ends) if ends else None
+        self.env = merging.merge_all(ends) if ends else None
         if node.finalbody:
             saved = self.env
             self.env = dict(saved if saved is not None else before)
@@ -524,11 +461,11 @@ class _Summariser:
         self.summary.loops[loop.id] = loop
         loop.around = (*self.loops, loop.id)
         loop.guards = (*self.facts, *self.guards)
-        loop.retry = _is_retry(body, target)
+        loop.retry = syntax.is_retry(body, target)
         env = self._env()
         before = dict(env)
         phis: dict[str, Phi] = {}
-        changed = _changed_paths(body)
+        changed = syntax.changed_paths(body)
         for path in list(env):
             if path in changed or path.split(".")[0] in changed:
                 phis[path] = Phi(env[path].at, path, loop.id, env[path], loop)
@@ -550,14 +487,14 @@ class _Summariser:
         if self.env is not None:
             ends.append(self._end(start))
         self.loops = self.loops[:-1]
-        end = _merge_ends(ends)
+        end = merging.merge_ends(ends)
         for path, phi in phis.items():
             step = end.get(path)
             if step is None:
                 root = path.split(".")[0]
                 made = "." in path and root in end and end[root] is not phis.get(root, end[root])
                 # When the object itself was replaced: the path below the one that took its place.
-                step = _older(path, end[root].at, (end,)) if made else phi
+                step = merging.older_value(path, end[root].at, (end,)) if made else phi
             if step is not None and step is not phi:
                 loop.before[path] = phi.before
                 loop.steps[path] = step
@@ -568,9 +505,9 @@ class _Summariser:
             else:
                 after[path] = value
         self.env = after
-        infinite = isinstance(test, ast.Constant) and bool(test.value) and not _has_break(body)
+        infinite = isinstance(test, ast.Constant) and bool(test.value) and not syntax.has_break(body)
         if infinite:
-            self.stops.append(self._end(_BEGIN))
+            self.stops.append(self._end(BEGIN))
             self.env = None
         else:
             self.block(orelse)
@@ -622,7 +559,7 @@ class _Summariser:
                     self.assign(element, Item(at, value, Literal(at, i)))
         elif isinstance(target, ast.Attribute):
             base = self.expr(target.value)
-            path = _path(target)
+            path = syntax.dotted_path(target)
             if path is not None and self._is_missing(path):
                 value = Once(value.at, value, base)
             self.summary.writes.append(Write(base, target.attr, value, _at(target), self.loops, self.guards))
@@ -632,7 +569,7 @@ class _Summariser:
                 self.update(target.value, "setattr", (Literal(_at(target), target.attr), value), _at(target))
         elif isinstance(target, ast.Subscript):
             at = _at(target)
-            if (key := _session_key(target)) is not None:
+            if (key := syntax.session_key(target)) is not None:
                 self.assign(ast.copy_location(ast.Attribute(target.value, key, ast.Store()), target), value)
             elif isinstance(target.slice, ast.Slice):
                 bounds = tuple(
@@ -644,7 +581,7 @@ class _Summariser:
 
     def _is_missing(self, path: str) -> bool:
         """Whether this place is only reached while nothing is stored under ``path``."""
-        return any(_finds_nothing(guard, path) for guard in (*self.guards, *self.facts))
+        return any(merging.finds_nothing(guard, path) for guard in (*self.guards, *self.facts))
 
     def update(self, target: ast.expr, op: str, args: tuple[Expr, ...], at: At) -> None:
         """An in-place change of what ``target`` names: the path, its aliases, and the container it is an element of."""
@@ -662,7 +599,7 @@ class _Summariser:
 
     def _replace(self, target: ast.expr, old: Expr, new: Expr) -> None:
         env = self._env()
-        path = _path(target)
+        path = syntax.dotted_path(target)
         for key, value in list(env.items()):
             if value is old and key != path:
                 env[key] = new
@@ -716,7 +653,7 @@ class _Summariser:
                         if not isinstance(value, Element):
                             env[key] = Mutate(new.at, "edit", value, (new,), self.guards, self.loops)
                             return
-                path = _place_of(root)
+                path = place_of(root)
                 if path is not None:
                     env[path] = Mutate(new.at, "edit", root, (new,), self.guards, self.loops)
                     return
@@ -736,7 +673,7 @@ class _Summariser:
         else:
             return
         env = self._env()
-        path = next((k for k, v in env.items() if v is container), None) or _place_of(container)
+        path = next((k for k, v in env.items() if v is container), None) or place_of(container)
         # The dict may have changed since: "setdefault" itself is a change.
         path = path or next((k for k, v in env.items() if isinstance(v, Mutate) and _rooted(v, container)), None)
         if path is not None:
@@ -777,7 +714,7 @@ class _Summariser:
         return Global(at, name)
 
     def _x_Attribute(self, node: ast.Attribute) -> Expr:
-        path = _path(node)
+        path = syntax.dotted_path(node)
         if path is not None:
             known = self._env().get(path)
             if known is not None:
@@ -794,7 +731,7 @@ class _Summariser:
         return result
 
     def _x_Subscript(self, node: ast.Subscript) -> Expr:
-        if (key := _session_key(node)) is not None:
+        if (key := syntax.session_key(node)) is not None:
             return self._x_Attribute(ast.copy_location(ast.Attribute(node.value, key, ast.Load()), node))
         base = self.expr(node.value)
         if isinstance(node.slice, ast.Slice):
@@ -806,7 +743,7 @@ class _Summariser:
 
     def _x_Call(self, node: ast.Call) -> Expr:
         at = _at(node)
-        place = _session_call(node)
+        place = syntax.session_call(node)
         if place is not None and isinstance(node.func, ast.Attribute):
             if node.func.attr == "get":
                 return self._x_Attribute(place)
@@ -821,7 +758,7 @@ class _Summariser:
         call = Call(at, func, args, keywords, self.loops, self.guards)
         self.summary.calls.append(call)
         self.summary.by_node[id(node)] = call
-        if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS and _is_place(node.func.value):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS and syntax.is_place(node.func.value):
             # A module or a client also has `append` or `update`; only containers react to it in the linker.
             named: tuple[Expr, ...] = tuple(v for _, v in keywords)
             if node.func.attr == "update" and keywords:
@@ -841,14 +778,14 @@ class _Summariser:
         env = self._env()
         self._called_on(call)
         if isinstance(node.func, ast.Attribute):
-            root = _path(node.func.value)
+            root = syntax.dotted_path(node.func.value)
             if root is not None:
                 prefix = root + "."
                 for key in [k for k in env if k.startswith(prefix)]:
                     if not isinstance(env[key], Literal):
                         self._swap(key, After(call.at, call, "self", key[len(prefix) :], env[key]))
         for position, argument in enumerate([*node.args, *(k.value for k in node.keywords)]):
-            path = _path(argument)
+            path = syntax.dotted_path(argument)
             if path is None or (path not in env and "." not in path):
                 continue
             value = env.get(path)
@@ -885,8 +822,8 @@ class _Summariser:
 
     def _yielded(self, op: str, value: Expr, at: At) -> None:
         env = self._env()
-        if _YIELDED in env:
-            env[_YIELDED] = Mutate(at, op, env[_YIELDED], (value,), self.guards, self.loops)
+        if YIELDED in env:
+            env[YIELDED] = Mutate(at, op, env[YIELDED], (value,), self.guards, self.loops)
 
     def _x_YieldFrom(self, node: ast.YieldFrom) -> Expr:
         value = self.expr(node.value)
@@ -994,110 +931,7 @@ class _Summariser:
         return result
 
 
-# -- helpers -------------------------------------------------------------------------------------------------------
-
-
-def _merge(test: Expr | None, yes: Env | None, no: Env | None) -> Env | None:
-    if yes is None:
-        return no
-    if no is None:
-        return yes
-    result: Env = {}
-    for path in {**yes, **no}:
-        a, b = yes.get(path), no.get(path)
-        if a is b or b is None or a is None:
-            value = a if a is not None else b
-            assert value is not None
-            # A name bound on one side only: reading it on the other would be an error, so the bound value stands.
-            # A path below an object stays readable on the other side: its older value is one of the options.
-            if "." in path and (a is None or b is None):
-                older = _older(path, value.at, (result, yes, no))
-                if older is not None:
-                    value = Either(value.at, test, (value, older) if b is None else (older, value))
-            result[path] = value
-        else:
-            result[path] = Either(a.at, test, (a, b))
-    return result
-
-
-def _older(path: str, at: At, known: tuple[Env, ...]) -> Expr | None:
-    """What a path below an object was before anything was written to it, by the nearest part of it that is known."""
-    parts = path.split(".")
-    for size in range(len(parts) - 1, 0, -1):
-        base = next((e for env in known if (e := env.get(".".join(parts[:size]))) is not None), None)
-        if base is None and size == 1 and len(parts) > 2:
-            base = Global(at, parts[0])  # a path below a name of the module
-        if base is not None:
-            for part in parts[size:]:
-                base = Attr(at, base, part)
-            return base
-    return None
-
-
-def _merge_ends(ends: list[_End]) -> Env:
-    """The environment after the first of ``ends`` that is reached; each comes where the earlier ones do not."""
-    if not ends:
-        return {}
-    result = ends[-1].env
-    for end in reversed(ends[:-1]):
-        merged = end.env
-        for test, sense in end.tests():
-            merged = (_merge(test, merged, result) if sense else _merge(test, result, merged)) or {}
-        result = merged
-    return dict(result)
-
-
-def _first_reached(returned: list[tuple[_End, Expr]]) -> Expr:
-    """The value of the first ``return`` that is reached."""
-    result = returned[-1][1]
-    for end, value in reversed(returned[:-1]):
-        merged = value
-        for test, sense in end.tests():
-            merged = Either(value.at, test, (merged, result) if sense else (result, merged))
-        result = merged
-    return result
-
-
-def _merge_all(ends: list[Env], test: Expr | None = None) -> Env:
-    if not ends:
-        return {}
-    result = ends[0]
-    for other in ends[1:]:
-        result = _merge(test, result, other) or {}
-    return dict(result)
-
-
-def _finds_nothing(guard: Guard, path: str) -> bool:
-    """A test that says that ``path`` is ``None``, empty or not there."""
-    test = guard.test
-    if not isinstance(test, Test):
-        return test is not None and not guard.sense and _place(test) == path
-    subject = test.parts[0]
-    if test.op == "not":
-        if isinstance(subject, Call) and isinstance(subject.func, Global) and subject.func.name == "hasattr":
-            owner, name = (*subject.args, None, None)[:2]
-            named = isinstance(name, Literal) and owner is not None and f"{_place(owner)}.{name.value}" == path
-            return guard.sense and named
-        return guard.sense and _place(subject) == path
-    if test.op in ("in", "not in") and isinstance(subject, Literal):
-        return guard.sense == (test.op == "not in") and f"{_place(test.parts[1])}.{subject.value}" == path
-    if test.op in ("is", "is not") and isinstance(test.parts[1], Literal) and test.parts[1].value is None:
-        return guard.sense == (test.op == "is") and _place(subject) == path
-    return False
-
-
-def _place(node: Expr) -> str | None:
-    """``self.client.system`` as a path, for what was read there before anything was written."""
-    parts: list[str] = []
-    while isinstance(node, Attr):
-        parts.append(node.name)
-        node = node.base
-    if not isinstance(node, (Param, Global, Free)):
-        return None
-    return ".".join(reversed([*parts, node.name]))
-
-
-def _mutated(value: Expr, initial: Expr | None) -> bool:
+def is_mutated(value: Expr, initial: Expr | None) -> bool:
     """Whether ``value`` is the parameter's own object after in-place changes (and not another value in its name)."""
     stack, seen = [value], set()
     while stack:
@@ -1151,7 +985,7 @@ def _first(node: Expr) -> Expr:
     return node
 
 
-def _place_of(node: Expr) -> str | None:
+def place_of(node: Expr) -> str | None:
     """The path of an attribute of a parameter or of an outer name, or of an outer name itself."""
     names: list[str] = []
     while isinstance(node, Attr):
@@ -1160,160 +994,3 @@ def _place_of(node: Expr) -> str | None:
     if isinstance(node, (Global, Free)) or (isinstance(node, Param) and names):
         return ".".join([node.name, *reversed(names)])
     return None
-
-
-def _is_place(node: ast.expr) -> bool:
-    """Whether ``node`` names a container that code can change in place."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("setdefault", "get"):
-        return _is_place(node.func.value)
-    return isinstance(node, ast.Name)
-
-
-@lru_cache(maxsize=1024)  # asked again for each function inside
-def _locals(node: ast.AST) -> frozenset[str]:
-    """Names that are local to a function: its parameters and what its own body binds."""
-    names: set[str] = set()
-    arguments = getattr(node, "args", None)
-    if isinstance(arguments, ast.arguments):
-        for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
-            names.add(a.arg)
-        names.update(a.arg for a in (arguments.vararg, arguments.kwarg) if a)
-    body = getattr(node, "body", [])
-    stack: list[ast.AST] = list(body) if isinstance(body, list) else [body]
-    declared: set[str] = set()
-    while stack:
-        item = stack.pop()
-        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(item.name)
-            continue
-        if isinstance(item, ast.Lambda):
-            continue
-        if isinstance(item, (ast.Global, ast.Nonlocal)):
-            declared.update(item.names)
-        elif isinstance(item, ast.Name) and isinstance(item.ctx, (ast.Store, ast.Del)):
-            names.add(item.id)
-        elif isinstance(item, (ast.Import, ast.ImportFrom)):
-            names.update((a.asname or a.name.split(".")[0]) for a in item.names)
-        elif isinstance(item, ast.ExceptHandler) and item.name:
-            names.add(item.name)
-        stack.extend(ast.iter_child_nodes(item))
-    return frozenset(names - declared)
-
-
-def _enclosing_names(function: Function) -> frozenset[str]:
-    names: set[str] = set()
-    parent = function.parent
-    while parent is not None and not isinstance(parent.node, ast.Module):
-        names |= _locals(parent.node) if parent.bound is None else parent.bound
-        parent = parent.parent
-    return frozenset(names)
-
-
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a body without leaves and those of functions and classes defined in it."""
-    body = getattr(node, "body", [])
-    stack: list[ast.AST] = list(body) if isinstance(body, list) else [body]
-    while stack:
-        item = stack.pop()
-        yield item
-        if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            push_children(item, stack)
-
-
-def _pattern_names(pattern: ast.pattern) -> list[str]:
-    return [
-        name
-        for node in ast.walk(pattern)
-        if isinstance(node, (ast.MatchAs, ast.MatchStar, ast.MatchMapping))
-        and (name := getattr(node, "name", None) or getattr(node, "rest", None))
-    ]
-
-
-def _changed_paths(body: list[ast.stmt]) -> set[str]:
-    """Paths that a loop body may rebind or change in place (a superset)."""
-    changed: set[str] = set()
-
-    def add(target: ast.expr) -> None:
-        while isinstance(target, (ast.Subscript, ast.Starred)):
-            target = target.value
-        if isinstance(target, (ast.Tuple, ast.List)):
-            for element in target.elts:
-                add(element)
-            return
-        if isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute):
-            add(target.func.value)
-            return
-        path = _path(target)
-        if path is not None:
-            changed.add(path)
-
-    loop_sources: dict[str, ast.expr] = {}
-    stack: list[ast.AST] = list(body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            continue
-        if isinstance(node, ast.Assign):
-            for t in node.targets:
-                add(t)
-        elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
-            add(node.target)
-        elif isinstance(node, (ast.For, ast.AsyncFor)):
-            add(node.target)
-            if isinstance(node.target, ast.Name):
-                loop_sources[node.target.id] = node.iter
-        elif isinstance(node, ast.Delete):
-            for t in node.targets:
-                add(t)
-        elif isinstance(node, (ast.Yield, ast.YieldFrom)):
-            changed.add(_YIELDED)
-        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            add(node.optional_vars)
-        elif isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute):
-                if node.func.attr in MUTATORS:
-                    add(node.func.value)
-            for a in [*node.args, *(k.value for k in node.keywords)]:
-                if isinstance(a, (ast.Name, ast.Attribute)):
-                    add(a)
-        stack.extend(ast.iter_child_nodes(node))
-    # A change to a loop variable is a change to what it iterates over.
-    for name, source in loop_sources.items():
-        if name in changed:
-            add(source)
-    return changed
-
-
-def _has_break(body: list[ast.stmt]) -> bool:
-    stack: list[ast.AST] = list(body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Break):
-            return True
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            continue
-        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-            stack.extend(node.orelse)
-            continue
-        push_children(node, stack)
-    return False
-
-
-def _is_retry(body: list[ast.stmt], target: ast.expr | None) -> bool:
-    """A loop that only an error repeats: its last normal step returns or breaks, and an except clause goes on."""
-    for statement in body:
-        if isinstance(statement, ast.Try) and statement.handlers:
-            normal = [*statement.body, *statement.orelse]
-            rest = body[body.index(statement) + 1 :]
-            leaves = any(isinstance(s, (ast.Return, ast.Break)) for s in [*normal, *rest])
-            leaves = leaves or any(isinstance(s, (ast.With, ast.AsyncWith)) and _returns(s.body) for s in normal)
-            if leaves:
-                return True
-    name = terminal(target) if target is not None and isinstance(target, ast.Name) else None
-    return name is not None and ("attempt" in name or "retry" in name or "retries" in name)
-
-
-def _returns(body: list[ast.stmt]) -> bool:
-    return any(isinstance(s, (ast.Return, ast.Break)) for s in body)

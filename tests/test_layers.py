@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
     {"__init__", "span", "tokens", "disk"},
     {"downlevel", "notebook", "source", "gitignore", "walk", "project", "comments", "knowledge"},
-    {"expression", "index", "summarise"},
+    {"expression", "index", "syntax", "merging", "summarise"},
     {"provider", "simulator", "finding", "request", "report", "levels", "toggles", "fields", "keys", "prices", "cost"},
     {"trace"},
     {"recorder"},

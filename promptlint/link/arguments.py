@@ -13,7 +13,11 @@ from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Global, Guard, Literal, Test
 from promptlint.finding import Region
 from promptlint.knowledge import ClientRow
-from promptlint.link import containers, decorators, objects, parameters, prompts, serveredits, strings
+from promptlint.link import binding, containers, decorators, objects, parameters, prompts, serveredits, strings
+from promptlint.link.bodies import is_posting, url_text
+from promptlint.link.causes import Causes
+from promptlint.link.markers import mentions_marker, ttl_of
+from promptlint.link.messages import looks_like_messages
 from promptlint.link.values import (
     SESSION,
     Const,
@@ -41,10 +45,7 @@ from promptlint.span import Span
 
 if TYPE_CHECKING:
     pass
-from promptlint.link.bodies import is_posting, url_text
-from promptlint.link.causes import Causes
-from promptlint.link.markers import mentions_marker, ttl_of
-from promptlint.link.messages import looks_like_messages
+
 
 _OWN_MODELS = frozenset(("openai", "azure_openai"))
 """Vendors whose own client, unless told another address, reaches none but their models."""
@@ -283,7 +284,7 @@ class Arguments(Causes):
                 if isinstance(option, External) and self.ev.clients_of_type(option.name):
                     self._client(option, span)
                 elif isinstance(option, Routine) and (part := decorators.part_of(self.ev, option.function)) is not None:
-                    self._place(part, name, option, objects.declaration(option.function), item.optional, {})
+                    self._place(part, name, option, binding.declaration(option.function), item.optional, {})
                 else:
                     self.parts.open.append(name)
 
@@ -311,7 +312,7 @@ class Arguments(Causes):
 
     def _below_decorator(self, row: ClientRow, name: str, part: str, function: Routine, call: dict[str, Value]) -> None:
         """What a function adds that a method of the client decorates."""
-        span = objects.declaration(function.function)
+        span = binding.declaration(function.function)
         first = name in row.once and not _is_true(call.get(row.once[name]))
         kept = any(key in call and literal(call[key]) == text for key, text in row.kept.items())
         if part == "system" and (first or kept):

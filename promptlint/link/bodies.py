@@ -11,7 +11,8 @@ from promptlint.link.values import Const, External, Hole, Instance, Map, Text, V
 
 if TYPE_CHECKING:
     from promptlint.knowledge import SinkRow
-    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
     from promptlint.link.sinks import Sink
 
 POSTING = frozenset(("post", "request", "stream", "Request", "urlopen"))

@@ -12,7 +12,20 @@ from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Either, Guard, LoopState, Phi, Star, is_none
 from promptlint.finding import Confidence, Region, Site
-from promptlint.link import bodies, callers, chains, containers, graphs, objects, pace, thinking
+from promptlint.link import binding, bodies, callers, chains, containers, graphs, mutations, pace, state, thinking
+from promptlint.link.concurrency import fanned_out
+from promptlint.link.guards import LARGE_MESSAGES, asks_for_one, guard_of, limit_of_calls
+from promptlint.link.layout import Layout
+from promptlint.link.messages import (
+    is_history_name,
+    is_of_reply,
+    may_be_message,
+    role_of,
+)
+from promptlint.link.parameters import deciding, may_be_missing, origins_of_test
+from promptlint.link.prose import deep_text
+from promptlint.link.switches import SWITCHED, asks_for_command, on_command
+from promptlint.link.usage import usage_of
 from promptlint.link.values import (
     CALL,
     SESSION,
@@ -51,21 +64,10 @@ from promptlint.span import Span, Step
 if TYPE_CHECKING:
     from promptlint.index import Function
     from promptlint.link.chains import Chain
-    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
     from promptlint.link.sinks import Sink
-from promptlint.link.concurrency import fanned_out
-from promptlint.link.guards import LARGE_MESSAGES, asks_for_one, guard_of, limit_of_calls
-from promptlint.link.layout import Layout
-from promptlint.link.messages import (
-    is_history_name,
-    is_of_reply,
-    may_be_message,
-    role_of,
-)
-from promptlint.link.parameters import deciding, may_be_missing, origins_of_test
-from promptlint.link.prose import deep_text
-from promptlint.link.switches import SWITCHED, asks_for_command, on_command
-from promptlint.link.usage import usage_of
+
 
 _BESIDE_CACHED = {"cached_content": "cached-content", "system_instruction": "system", "tools": "tools"}
 ASKING = ("cached_content", "prompt_cache_")
@@ -261,7 +263,7 @@ class _Builder(Layout):
             return messages
         sent = self._behind_kept(messages)
         if self.cut is not None:
-            sent = [(containers.with_edit(sequence, self.size or self.cut), place) for sequence, place in sent]
+            sent = [(mutations.with_edit(sequence, self.size or self.cut), place) for sequence, place in sent]
         for value, span, _ in filters:
             for function in _functions(value):
                 if function is None:
@@ -286,7 +288,7 @@ class _Builder(Layout):
         if self.sink.row.stateful and self._kept_since() is None:
             messages = self._behind_kept(messages)
         for edit in self.served:
-            messages = [(containers.with_edit(sequence, edit), place) for sequence, place in messages]
+            messages = [(mutations.with_edit(sequence, edit), place) for sequence, place in messages]
         return messages
 
     def _as_filter_leaves(self, function: Routine, kept: Seq, span: Span) -> Seq:
@@ -359,7 +361,7 @@ class _Builder(Layout):
         """The level at which a history grows: where the way to the sink first runs a function that adds to it."""
         if kept.level != CALL:
             return kept.level
-        writers = [f for f in objects.writers(self.ev, kept.root) if objects.writer_level(self.ev, f) == CALL]
+        writers = [f for f in state.writers(self.ev, kept.root) if state.writer_level(self.ev, f) == CALL]
         made = self._made_at_level(kept)
         levels = [self._level_of(f) for f in writers]
         # What happens once to each of the objects that a loop makes is no turn.
@@ -432,7 +434,7 @@ class _Builder(Layout):
             if state is None or not any(map(state.match, self.named_history)):
                 continue
             if graphs.runs_again(self.ev, function):
-                return objects.declaration(function)
+                return binding.declaration(function)
         return None
 
     def _answers_one_reply(self, kept: History) -> bool:
@@ -484,7 +486,7 @@ class _Builder(Layout):
         if chain.kind == "assumed" or (chain.entry is not None and chains.is_started(chain.entry[0])):
             offered = (f.function for f in chain.frames if chains.is_offered(self.ev, f.function))
             if (function := next(offered, None)) is not None:
-                why, place = "the package offers this to its users", objects.declaration(function)
+                why, place = "the package offers this to its users", binding.declaration(function)
                 return Reuse(False, "entry", why, place, frozenset({"library-entry"}))
         if chain.kind == "assumed":
             return Reuse(

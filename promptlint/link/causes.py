@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from promptlint.finding import Region
 from promptlint.index import Class, Function
 from promptlint.knowledge import ClientRow
-from promptlint.link import callers, objects
+from promptlint.link import binding, callers, objects, state
 from promptlint.link.guards import LARGE_MESSAGES, limit_of_calls
 from promptlint.link.program import called_name
+from promptlint.link.prose import hole_tokens
 from promptlint.link.switches import (
     SWITCHED,
     asks_for_command,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from promptlint.link.chains import Chain
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.sinks import Sink
-from promptlint.link.prose import hole_tokens
+
 
 STABLE_NAMES = re.compile(
     r"(^|_)(system|prompt|instructions?|model|tools?|config|settings|persona|template|role|head|header|schema|provider|client|kwargs|args|self|cls|temperature)(_|$|s$)",
@@ -128,7 +129,7 @@ class Causes:
         """The names of the lists that hold the turns and of the classes of the objects that hold those."""
         self.seldom: dict[Function | Span, str | None] = {}
         root = chain.frames[0].function
-        self.root_span = objects.declaration(root)
+        self.root_span = binding.declaration(root)
 
     def _moment(self, level: int) -> Moment:
         if level <= IMPORT:
@@ -242,7 +243,7 @@ class Causes:
     def _kept_names(self) -> frozenset[str]:
         if self.kept_names is None:
             roots = [owner(h.root) for h in self._all_histories()]
-            names = {objects.name_of(root) for root in roots} - {""}
+            names = {state.name_of(root) for root in roots} - {""}
             holders = {r[0].name for r in roots if isinstance(r, tuple) and isinstance(r[0], Class)}
             self.kept_names = frozenset(names | holders)
         return self.kept_names

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from promptlint.expression import At, Attr, Call, Free, Import, LoopState, Param
 from promptlint.index import Function
 from promptlint.knowledge import EntryRow
-from promptlint.link import callers, objects
+from promptlint.link import binding, callers
 from promptlint.link.sinks import chain
 from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, options
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
-    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
     from promptlint.link.sinks import Sink
 
 MAX_DEPTH = 9
@@ -164,7 +165,7 @@ def _root_frame(ev: Evaluator, root: Function) -> Frame:
         # What the outside hands in, also where other code of the project passes it on.
         for parameter in root.parameters[1 if root.is_method else 0 :]:
             if parameter.kind not in ("args", "kwargs"):
-                frame.arguments[parameter.name] = objects.given_from_outside(ev, frame, parameter)
+                frame.arguments[parameter.name] = binding.given_from_outside(ev, frame, parameter)
     return frame
 
 

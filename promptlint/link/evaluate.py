@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -47,7 +46,26 @@ from promptlint.expression import (
 from promptlint.expression import Item as ItemOf
 from promptlint.index import Class, Function, Module
 from promptlint.knowledge import ClientRow, EntryRow, SinkRow
-from promptlint.link import callers, containers, externals, loops, objects, prompts, sinks, strings, switches
+from promptlint.link import (
+    binding,
+    callers,
+    conditions,
+    construction,
+    containers,
+    decisions,
+    effects,
+    externals,
+    loops,
+    mutations,
+    objects,
+    prompts,
+    sinks,
+    slices,
+    state,
+    strings,
+    switches,
+)
+from promptlint.link.frame import Frame
 from promptlint.link.program import BUILTINS, Program, is_abstract
 from promptlint.link.values import (
     CALL,
@@ -77,7 +95,6 @@ from promptlint.link.values import (
     join,
     only,
     options,
-    possible_texts,
     stored,
     text,
     truth,
@@ -88,6 +105,7 @@ from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 MAX_EVAL_DEPTH = 300
 MAX_CALL_DEPTH = 14
@@ -105,79 +123,6 @@ MAX_RESOLVING = 1_500
 """Nodes evaluated to find out what one call calls."""
 MAX_RESOLVING_ALL = 8 * MAX_RESOLVING
 """The same, together with what was evaluated to find out what the calls on the way call."""
-
-
-class Frame:
-    """One activation of a body: its arguments, its receiver, and how often it runs (``level``).
-
-    ``path_loops`` are the loops of this body around the call that leads on to the sink, outermost first.
-    """
-
-    __slots__ = (
-        "arguments",
-        "bindings",
-        "depth",
-        "function",
-        "level",
-        "maker",
-        "memo",
-        "parent",
-        "passed",
-        "path_loops",
-        "this",
-        "via",
-    )
-
-    def __init__(
-        self,
-        function: Function,
-        level: int,
-        arguments: dict[str, Value | tuple[Expr, Frame]] | None = None,
-        this: Value | None = None,
-        parent: Frame | None = None,
-        path_loops: tuple[int, ...] = (),
-        depth: int = 0,
-    ) -> None:
-        self.function = function
-        self.level = level
-        self.arguments = arguments or {}
-        self.this = this
-        self.parent = parent
-        self.path_loops = path_loops
-        self.depth = depth
-        self.memo: dict[int, Value] = {}
-        self.bindings: dict[int, loops.Binding] = {}
-        self.via: Frame | None = None
-        self.maker: Frame | None = None
-        """The activation that called the constructor which this one stands for."""
-        self.passed: dict[str, tuple[Expr, Frame]] = {}
-        """The expressions of the arguments that were evaluated."""
-
-    @property
-    def module(self) -> Module:
-        return self.function.module
-
-    def bind(self, loop: int, binding: loops.Binding) -> Frame:
-        """The same activation with one iteration of ``loop`` fixed."""
-        child = Frame(self.function, self.level, self.arguments, self.this, self.parent, self.path_loops, self.depth)
-        child.bindings = {**self.bindings, loop: binding}
-        child.via = self
-        child.passed = self.passed
-        return child
-
-    @property
-    def activation(self) -> Frame:
-        """The activation itself, without iterations that are fixed."""
-        root = self
-        while root.via is not None:
-            root = root.via
-        return root
-
-    def level_at(self, inside: Sequence[int]) -> int:
-        """How often code inside these loops of the body runs."""
-        if not self.path_loops or self.level < CALL:
-            return self.level
-        return self.level + sum(1 for loop in self.path_loops if loop in inside)
 
 
 class Evaluator:
@@ -266,7 +211,7 @@ class Evaluator:
             parent = None
             if function.parent is not None and not isinstance(function.parent.node, ast.Module):
                 parent = self.generic(function.parent)
-            level = min(level, SESSION) if objects.makes_objects(function) else level
+            level = min(level, SESSION) if state.makes_objects(function) else level
             frame = Frame(function, level, this=this, parent=parent)
             self._generic[key] = frame
         return frame
@@ -451,7 +396,7 @@ class Evaluator:
         key = (frame.module, at)
         known = self._snippets.get(key)
         if known is None:
-            known = self._snippets[key] = _snippet(frame.module.source.lines, at)
+            known = self._snippets[key] = snippet(frame.module.source.lines, at)
         return known if len(known) <= limit else known[: limit - 1] + "…"
 
     # -- atoms --------------------------------------------------------------------------------------------------
@@ -490,7 +435,7 @@ class Evaluator:
                 return Instance(
                     function.owner, function.module.span(At.start(function.node)), None, SESSION, exact=False
                 )
-        value = objects.unbound_parameter(self, frame, name)
+        value = binding.unbound_parameter(self, frame, name)
         frame.arguments[name] = value
         return value
 
@@ -506,7 +451,7 @@ class Evaluator:
         summary = self.summary(module.body)
         expr = summary.names.get(name)
         if expr is not None:
-            return objects.global_state(self, module, name, expr, frame)
+            return state.global_state(self, module, name, expr, frame)
         if depth < 6:
             for level, target in module.stars:
                 found = self._star(module, level, target)
@@ -610,7 +555,7 @@ class Evaluator:
 
     def _binary(self, node: Binary, frame: Frame) -> Value:
         if node.op == "+" and isinstance(node.right, Slice):
-            cut = containers.cut_out(self, node, node.right, frame)
+            cut = slices.cut_out(self, node, node.right, frame)
             if cut is not None:
                 return cut
         left, right = self.eval(node.left, frame), self.eval(node.right, frame)
@@ -627,12 +572,12 @@ class Evaluator:
 
     def _test(self, node: Test, frame: Frame) -> Value:
         values = [self.eval(p, frame) for p in node.parts]
-        known = _decide(node.op, values)
+        known = decisions.outcome(node.op, values)
         if known is not None:
             return Const(known, self.span(frame, node))
         typed = switches.typed(node, self.span(frame, node), frame.level)
         return Hole(
-            self.snippet(frame, node.at), self.span(frame, node), typed or union(*map(containers.tested, values))
+            self.snippet(frame, node.at), self.span(frame, node), typed or union(*map(conditions.tested, values))
         )
 
     def _either(self, node: Either, frame: Frame) -> Value:
@@ -649,7 +594,7 @@ class Evaluator:
             return join(values)
         test = node.test
         bound = frozenset(loop for loop, b in frame.bindings.items() if b.element is not None)
-        simple = self.is_cheap(test) or (bool(bound) and _cheap(test, bound=bound))
+        simple = self.is_cheap(test) or (bool(bound) and decisions.is_cheap(test, bound=bound))
         certain = truth(self.eval(test, frame)) if simple else None
         if certain is not None and len(node.options) == 2:
             return self.eval(node.options[0 if certain else 1], frame)
@@ -657,8 +602,8 @@ class Evaluator:
 
     def _ways(self, test: Expr, values: list[Value], frame: Frame) -> Value:
         """What the ways of a test make of a value."""
-        ways = containers.guarded(values, test)
-        return containers.decided_by(join(ways), ways, lambda: self.eval(test, frame), self.is_cheap(test))
+        ways = conditions.guarded(values, test)
+        return conditions.decided_by(join(ways), ways, lambda: self.eval(test, frame), self.is_cheap(test))
 
     def under(self, guard: Guard, made: Value, before: Value, frame: Frame) -> Value:
         """What became of ``before`` where something that makes ``made`` of it stands under a guard."""
@@ -679,7 +624,7 @@ class Evaluator:
         """Whether a test can be decided without looking into calls."""
         known = self._cheap.get(id(node))
         if known is None:
-            known = self._cheap[id(node)] = _cheap(node)
+            known = self._cheap[id(node)] = decisions.is_cheap(node)
             self._keep.append(node)
         return known
 
@@ -720,7 +665,7 @@ class Evaluator:
         )
 
     def _slice(self, node: Slice, frame: Frame) -> Value:
-        return containers.slice_of(self, node, frame)
+        return slices.slice_of(self, node, frame)
 
     def _comp(self, node: Comp, frame: Frame) -> Value:
         return loops.comprehension(self, node, frame)
@@ -742,10 +687,10 @@ class Evaluator:
         return loops.after_loop(self, node.phi, frame)
 
     def _mutate(self, node: Mutate, frame: Frame) -> Value:
-        return containers.mutate(self, node, frame)
+        return mutations.mutate(self, node, frame)
 
     def _after(self, node: After, frame: Frame) -> Value:
-        return objects.after(self, node, frame)
+        return effects.after(self, node, frame)
 
     # -- names and calls ----------------------------------------------------------------------------------------
 
@@ -757,7 +702,7 @@ class Evaluator:
     def _field(self, node: Field, frame: Frame) -> Value:
         made = self.eval(node.made, frame)
         if isinstance(made, Instance):
-            known = objects.after_calls(self, made, node, frame)
+            known = effects.after_calls(self, made, node, frame)
             if known is not None:
                 return known
         return self._attr(node, frame)
@@ -790,7 +735,7 @@ class Evaluator:
 
     def _call(self, node: Call, frame: Frame) -> Value:
         if isinstance(node.func, Global) and node.func.name == "super" and not node.args:
-            this = objects.receiver(self, frame)
+            this = binding.receiver(self, frame)
             if this is not None and frame.function.owner is not None:
                 return External("builtins.super", self.span(frame, node), instance=True, this=this)
         func = self.eval(node.func, frame)
@@ -801,7 +746,7 @@ class Evaluator:
         if isinstance(func, Routine):
             return self.invoke(func, node, frame)
         if isinstance(func, Type):
-            return objects.construct(self, func.cls, node, frame)
+            return construction.construct(self, func.cls, node, frame)
         if isinstance(func, External):
             return externals.call(self, func, node, frame)
         if isinstance(func, Instance):
@@ -883,7 +828,7 @@ class Evaluator:
             self._replies[function] = False
             summary = self.summary(function)
             sends = any(sinks.row_for_shape(self.knowledge, c) is not None for c in summary.calls)
-            known = (sends or self._family_replies(function)) and not any(_keeps_input(r) for r in summary.returns)
+            known = (sends or self._family_replies(function)) and not any(keeps_input(r) for r in summary.returns)
             known = known or sinks.sends_result(self, function)
             self._replies[function] = known
         return known
@@ -916,7 +861,7 @@ class Evaluator:
         if frame.depth >= MAX_CALL_DEPTH or self.running.count(function) >= 2:
             self.hit_bound = self.hit_bound or frame.depth >= MAX_CALL_DEPTH
             return None
-        arguments = objects.bind_arguments(self, function, routine, node, frame)
+        arguments = binding.bind_arguments(self, function, routine, node, frame)
         this = routine.this
         level = frame.level_at(node.loops)
         if externals.is_memoised(self, function):
@@ -953,7 +898,7 @@ class Evaluator:
         return self.summary(frame.function).loops.get(loop)
 
 
-def _snippet(lines: Sequence[str], at: At) -> str:
+def snippet(lines: Sequence[str], at: At) -> str:
     if not 0 < at.lineno <= len(lines):
         return "value"
     line = lines[at.lineno - 1]
@@ -966,110 +911,21 @@ def _snippet(lines: Sequence[str], at: At) -> str:
     return " ".join(raw.split())
 
 
-_ORDERS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-
-def _decide(op: str, values: list[Value]) -> bool | None:
-    """The outcome of a test when it is certain."""
-    if op == "not":
-        certain = truth(values[0])
-        return None if certain is None else not certain
-    if len(values) != 2:
-        return None
-    a, b = values
-    if op in ("is", "is not") and isinstance(b, Const) and b.value is None:
-        if isinstance(a, Const):
-            return (a.value is None) == (op == "is")
-        if isinstance(a, (Instance, Routine, Type, Map, Seq)) or (
-            isinstance(a, Text) and any(not p.optional for p in a.pieces)
-        ):
-            return op == "is not"
-        return None
-    if op in ("==", "!="):
-        x, y = _plain(a), _plain(b)
-        if x is not None and y is not None:
-            return (x == y) == (op == "==")
-        if isinstance(a, Text) and isinstance(b, Text):
-            one, other = possible_texts(a), possible_texts(b)
-            if one is not None and other is not None and not one & other:
-                return op == "!="
-    if op in _ORDERS and isinstance(a, Const) and isinstance(b, Const):
-        if isinstance(a.value, (int, float)) and isinstance(b.value, (int, float)):
-            return _ORDERS[op](a.value, b.value)
-    if op in ("in", "not in") and isinstance(b, Seq) and b.known:
-        x = _plain(a)
-        members = [_plain(i.value) for i in b.items]
-        if x is not None and all(m is not None for m in members):
-            return (x in members) == (op == "in")
-    return None
-
-
-def _cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) -> bool:
-    """Whether a value is found without looking into calls; of the loops ``bound`` one element is looked at."""
-    if depth > 8:
-        return False
-    if isinstance(node, Element) and node.loop in bound:
-        return True
-    if isinstance(node, (Literal, Param, Global, Free, Import)):
-        return True
-    if isinstance(node, Attr):
-        return _cheap(node.base, depth + 1, bound)
-    if isinstance(node, (Test, Either)):
-        return all(_cheap(c, depth + 1, bound) for c in children(node))
-    if isinstance(node, ItemOf):
-        return _cheap(node.base, depth + 1, bound) and isinstance(node.key, Literal)
-    if isinstance(node, Call):
-        func = node.func
-        plain = isinstance(func, Global) and func.name in (
-            "isinstance",
-            "len",
-            "bool",
-            "getattr",
-            "hasattr",
-            "callable",
-            "input",
-        )
-        method = (
-            isinstance(func, Attr)
-            and func.name in ("get", "lower", "upper", "strip", "split", "partition", "startswith", "endswith")
-            and _cheap(func.base, depth + 1, bound)
-        )
-        return (plain or method) and all(_cheap(a, depth + 1, bound) for a in node.args)
-    if isinstance(node, (SeqOf, Star)):
-        return all(_cheap(c, depth + 1, bound) for c in children(node))
-    return (
-        isinstance(node, (Element, Binary)) and depth < 3 and all(_cheap(c, depth + 1, bound) for c in children(node))
-    )
-
-
-def _keeps_input(node: Expr, depth: int = 0) -> bool:
+def keeps_input(node: Expr, depth: int = 0) -> bool:
     """Whether a returned list is, or is made of, what the function was given."""
     if depth > 24:
         return False
     if isinstance(node, Param):
         return True
     if isinstance(node, (Slice, Mutate)):
-        return _keeps_input(node.base, depth + 1)
+        return keeps_input(node.base, depth + 1)
     if isinstance(node, (After, Phi)):
-        return _keeps_input(node.before, depth + 1)
+        return keeps_input(node.before, depth + 1)
     if isinstance(node, AfterLoop):
-        return _keeps_input(node.phi.before, depth + 1)
+        return keeps_input(node.phi.before, depth + 1)
     if isinstance(node, (SeqOf, Binary, Either)):
-        return any(_keeps_input(c.value if isinstance(c, Star) else c, depth + 1) for c in children(node))
+        return any(keeps_input(c.value if isinstance(c, Star) else c, depth + 1) for c in children(node))
     return False
-
-
-def _plain(value: Value) -> object | None:
-    if isinstance(value, Const):
-        return ("const", value.value)
-    if isinstance(value, Text) and value.literal is not None:
-        return ("text", value.literal)
-    return None
 
 
 _HANDLERS: dict[type[Expr], Callable[..., Value]] = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.expression import At
 from promptlint.index import Function, Module, Parameter
-from promptlint.link import containers, loops, strings
+from promptlint.link import conditions, containers, loops, strings
 from promptlint.link.values import (
     Const,
     Hole,
@@ -32,6 +32,7 @@ from promptlint.span import Span
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
 
+ENVIRONMENT, TEMPLATE = "jinja2.Environment", "jinja2.Template"
 MAX_UNROLL = 40
 """Known elements of a loop that are rendered one by one."""
 _METHODS = frozenset(("trim", "upper", "lower", "title", "capitalize", "replace"))
@@ -201,7 +202,7 @@ class _Renderer:
         if certain is not None:
             return self.run(node.yes if certain else node.no, scope)
         ways = [Text(tuple(self.run(way, dict(scope)))) for way in (node.yes, node.no)]
-        decided = containers.decided_by(join(ways), ways, lambda: test, cheap=True)
+        decided = conditions.decided_by(join(ways), ways, lambda: test, cheap=True)
         return decided.pieces if isinstance(decided, Text) else ()
 
     def loop(self, node: _Loop, scope: dict[str, Value]) -> Iterator[Piece]:

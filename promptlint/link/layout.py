@@ -12,6 +12,23 @@ from typing import TYPE_CHECKING
 from promptlint.expression import Phi
 from promptlint.finding import Region
 from promptlint.link import containers, strings, thinking, values
+from promptlint.link.arguments import Arguments
+from promptlint.link.markers import for_each, is_marked, markers_in, own_markers
+from promptlint.link.messages import (
+    by_role_of_source,
+    content_origins,
+    is_bare_marker,
+    is_history_name,
+    message_of,
+    positions,
+    reads_role,
+    retells,
+    role_of,
+    role_source,
+    roles_of,
+)
+from promptlint.link.prose import deep_text, merged, tool_name
+from promptlint.link.replay import gives_calls, made_anew, two_forms
 from promptlint.link.switches import SWITCHED
 from promptlint.link.values import (
     CALL,
@@ -54,23 +71,7 @@ from promptlint.tokens import UNKNOWN, Interval, estimate
 
 if TYPE_CHECKING:
     pass
-from promptlint.link.arguments import Arguments
-from promptlint.link.markers import for_each, is_marked, markers_in, own_markers
-from promptlint.link.messages import (
-    by_role_of_source,
-    content_origins,
-    is_bare_marker,
-    is_history_name,
-    message_of,
-    positions,
-    reads_role,
-    retells,
-    role_of,
-    role_source,
-    roles_of,
-)
-from promptlint.link.prose import deep_text, merged, tool_name
-from promptlint.link.replay import gives_calls, made_anew, two_forms
+
 
 MAX_TEXT = 200_000
 MANY_SEGMENTS = 80

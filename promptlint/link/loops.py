@@ -8,32 +8,23 @@ from typing import TYPE_CHECKING
 from promptlint.expression import (
     After,
     AfterLoop,
-    Binary,
-    Call,
     Comp,
     Either,
     Element,
     Expr,
-    Global,
-    Literal,
     LoopState,
-    Mutate,
     Phi,
-    Slice,
-    Test,
 )
-from promptlint.link import containers, thinking
+from promptlint.link import conditions, containers, fills, growth, thinking
 from promptlint.link.messages import role_of
 from promptlint.link.values import (
     SESSION,
     Base,
-    Cell,
     Choice,
     Const,
     Edit,
     Entry,
     External,
-    FilePath,
     History,
     Hole,
     Instance,
@@ -44,15 +35,12 @@ from promptlint.link.values import (
     One,
     Origin,
     Origins,
-    Piece,
     Rest,
     Routine,
     Seq,
     Text,
     Type,
-    Untouched,
     Value,
-    by_role,
     join,
     listed,
     of_grown,
@@ -66,9 +54,9 @@ from promptlint.request import Axis
 from promptlint.span import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
 
-    from promptlint.link.evaluate import Evaluator, Frame
 
 MAX_UNROLL = 40
 MAX_UNSURE = 12
@@ -79,11 +67,8 @@ KEPT = (Text, Const, Instance, Routine, Type, External)
 """What a call that is handed it leaves as it is, as far as the value of the variable shows."""
 COUNTER = "builtins.int"
 """Type of the holes that ``range`` and ``enumerate`` give."""
-LARGE_SUM = 32_000
-"""Tokens or characters from which on a limit counts as one that is seldom reached."""
 MAX_NESTING = 4
 """Depth to which the parts of a loop variable are followed."""
-_ORDERS = frozenset(("<", "<=", ">", ">="))
 _CONTENT = ("content", "text", "parts", "output")
 """Keys of a message under which its text stands."""
 
@@ -265,9 +250,6 @@ def _bind(frame: Frame, loop: int, value: Value | None, carried: dict[str, Value
     return frame.bind(loop, Binding(value, carried or {}))
 
 
-# -- comprehensions ------------------------------------------------------------------------------------------------
-
-
 def comprehension(ev: Evaluator, node: Comp, frame: Frame) -> Value:
     span = ev.span(frame, node)
     items, order = _clause(ev, node, frame, 0, span)
@@ -324,7 +306,7 @@ def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> 
         order = union(order, inner_order)
         for made in inner:
             if open_tests and not isinstance(item, History):
-                made = containers.picked(made, open_tests)
+                made = conditions.picked(made, open_tests)
             result.append(_as_part_of(item, made, bool(open_tests)))
     return result, order
 
@@ -367,9 +349,6 @@ def _passed_on(old: Base, made: Item) -> Base:
     return old
 
 
-# -- statements ----------------------------------------------------------------------------------------------------
-
-
 def phi(ev: Evaluator, node: Phi, frame: Frame) -> Value:
     """A carried variable at the head of its loop."""
     binding = frame.bindings.get(node.loop)
@@ -393,141 +372,8 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
         made = _repeated(ev, node, before, step, frame, inside=False)
     if made is before or not isinstance(made, Seq):
         return made
-    cut = _cut_where_full(ev, node.state, made, frame)
-    return _as_full(ev, node, made, frame) if cut is made else cut
-
-
-def _cut_where_full(ev: Evaluator, state: LoopState, made: Value, frame: Frame) -> Value:
-    """A list that a loop fills from the newest element on until something is full: it has lost the oldest ones."""
-    full = any(isinstance(g.test, Test) and g.test.op in _ORDERS for e in state.ends if e.leaves for g in e.guards)
-    iterable = state.iterable
-    if not full or iterable is None or not isinstance(made, Seq) or not _walks_back(iterable):
-        return made
-    source = containers.as_seq(ev, ev.eval(iterable, frame), ev.module_span(frame, state.at))
-    if not containers.is_sent(source.items) or not containers.is_sent(made.items):
-        return made
-    what = f"the loop over {ev.snippet(frame, iterable.at, 40)}"
-    return containers.with_edit(made, Edit("window", ev.span(frame, iterable), what))
-
-
-def _walks_back(iterable: Expr) -> bool:
-    """Whether a loop begins with the last element: ``reversed(x)``, ``x[::-1]``."""
-    if isinstance(iterable, Slice):
-        return isinstance(iterable.step, Literal) and iterable.step.value == -1
-    return isinstance(iterable, Call) and isinstance(iterable.func, Global) and iterable.func.name == "reversed"
-
-
-def _as_full(ev: Evaluator, node: Phi, made: Seq, frame: Frame) -> Seq:
-    """A list that a loop fills until it is full: with the newest elements, when it starts with these."""
-    if not any(isinstance(i, (Many, Rest, History, Base)) for i in made.items):
-        return made
-    full = next((t for t in _ends_of(node) if _measures(t, node)), None)
-    if full is None:
-        return made
-    bounds = [o for p in full.parts if not _measured(p, node) for o in options(ev.eval(p, frame))]
-    known = [o.value for o in bounds if isinstance(o, Const) and isinstance(o.value, int)]
-    counted = _counts_elements(full, node)
-    # A sum of tokens or characters near the size of a context is seldom reached.
-    small = bool(known) and len(known) == len(bounds) and max(known) < LARGE_SUM
-    newest_first = _runs_backwards(node.state.iterable) or _fills_front(node.state.steps[node.name])
-    what = "a loop that goes on while" if full.op in ("<", "<=") else "a loop that stops at"
-    edit = Edit(
-        "window" if newest_first else "cap",
-        ev.module_span(frame, full.at),
-        f"{what} {ev.snippet(frame, full.at)}",
-        keeps=max(known, default=None) if counted else None,
-        guard=None if counted or small else "threshold",
-    )
-    return containers.with_edit(made, edit)
-
-
-def _ends_of(node: Phi) -> Iterator[Test]:
-    """The comparisons that end a loop which fills a list: in the head of ``while``, or on the way to a ``break``."""
-    state = node.state
-    if state.test is not None:
-        yield from (test for test in _comparisons([state.test]) if not _drains(test, node))
-    yield from _comparisons([g.test for end in state.ends if end.leaves for g in end.guards if g.test is not None])
-
-
-def _drains(test: Test, node: Phi) -> bool:
-    """Whether a loop goes on while there is more than a bound: one that takes away, and puts nothing in."""
-    left, right = test.parts
-    return (test.op in (">", ">=") and _measured(left, node)) or (test.op in ("<", "<=") and _measured(right, node))
-
-
-def _comparisons(waiting: list[Expr]) -> Iterator[Test]:
-    while waiting:
-        node = waiting.pop(0)
-        if isinstance(node, Either):
-            waiting += [n for n in (node.test, *node.options) if n is not None]
-        elif isinstance(node, Test) and node.op in ("<", "<=", ">", ">=", "=="):
-            yield node
-
-
-def _measures(test: Test, node: Phi) -> bool:
-    """Whether a comparison asks how long the list is that ``node`` carries, or how much was added up for it."""
-    return _counts_elements(test, node) or (test.op != "==" and any(_adds_up(p, node) for p in test.parts))
-
-
-def _measured(part: Expr, node: Phi) -> bool:
-    return _counts(part, node) or _adds_up(part, node)
-
-
-def _counts_elements(test: Test, node: Phi) -> bool:
-    return any(_counts(p, node) for p in test.parts)
-
-
-def _counts(part: Expr, node: Phi) -> bool:
-    """``len(...)`` of the list."""
-    if not (isinstance(part, Call) and isinstance(part.func, Global) and part.func.name == "len" and part.args):
-        return False
-    return _carried(part.args[0], node.state) == node.name
-
-
-def _adds_up(part: Expr, node: Phi) -> bool:
-    """Whether a value is a sum that the loop keeps besides the list."""
-    name = _carried(part.left if isinstance(part, Binary) and part.op == "+" else part, node.state)
-    step = node.state.steps.get(name)
-    while isinstance(step, Either):
-        step = next((o for o in step.options if not isinstance(o, Phi)), step.options[0])
-    return name != node.name and isinstance(step, Binary) and step.op == "+"
-
-
-def _carried(node: Expr, state: LoopState) -> str:
-    """The variable of the loop that an expression is a later state of."""
-    while isinstance(node, (Mutate, After)):
-        node = node.base if isinstance(node, Mutate) else node.before
-    return node.name if isinstance(node, Phi) and node.state is state else ""
-
-
-def _runs_backwards(iterable: Expr | None) -> bool:
-    if isinstance(iterable, Call) and isinstance(iterable.func, Global):
-        inner = iterable.args[0] if iterable.args else None
-        return iterable.func.name == "reversed" or (
-            iterable.func.name in ("list", "enumerate") and _runs_backwards(inner)
-        )
-    step = iterable.step if isinstance(iterable, Slice) else None
-    return isinstance(step, Literal) and step.value == -1
-
-
-def _fills_front(step: Expr) -> bool:
-    """Whether an iteration puts an element in front of what the list holds."""
-    waiting, seen = [step], set[int]()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Either):
-            waiting += node.options
-        elif isinstance(node, After):
-            waiting.append(node.before)
-        elif isinstance(node, Mutate):
-            first = node.args[0] if node.args else None
-            if node.op == "appendleft" or (node.op == "insert" and isinstance(first, Literal) and first.value == 0):
-                return True
-            waiting.append(node.base)
-    return False
+    cut = fills._cut_where_full(ev, node.state, made, frame)
+    return fills._as_full(ev, node, made, frame) if cut is made else cut
 
 
 def handed_only(ev: Evaluator, node: Phi) -> bool:
@@ -649,7 +495,7 @@ def _template_of(source: Item, old: Value, new: Value) -> Value:
 
 def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame, inside: bool) -> Value:
     """The variable after an unknown number of iterations."""
-    before = as_list(ev, before, ev.module_span(frame, node.state.at))
+    before = growth.as_list(ev, before, ev.module_span(frame, node.state.at))
     # Variables of one loop may depend on each other: none is followed into itself, and while one is followed, the
     # others once each and not on every way through the rest.
     key = (id(node), -id(frame.activation))
@@ -663,7 +509,7 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
     known = looked_at.get(around)
     if known is not None:
         return known[0]
-    marker = base_marker(before, node)
+    marker = growth.base_marker(before, node)
     child = _bind(frame, node.loop, None, {node.name: marker})
     ev._active.add(key)
     try:
@@ -674,7 +520,7 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
             del ev.followed[node.loop, frame.activation]
     order: Origins = ()
     level = frame.level_at(node.state.around)
-    result = grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=inside)
+    result = growth.grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=inside)
     if node.state.iterable is not None and isinstance(before, (Seq, Text)):
         source = containers.as_seq(ev, ev.eval(node.state.iterable, frame), ev.module_span(frame, node.state.at))
         order = source.order
@@ -688,191 +534,3 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
     result = _reordered(result, listed(order, ev.module_span(frame, node.state.at))) if order else result
     looked_at[around] = result, frame
     return result
-
-
-def as_list(ev: Evaluator, before: Value, span: Span) -> Value:
-    """A value that may be a list is looked at as one: what is appended can be told from what was there."""
-    if isinstance(before, Choice) and any(isinstance(o, Seq) for o in before.options):
-        return containers.as_seq(ev, before, span)
-    return before
-
-
-def base_marker(before: Value, root: object) -> Value:
-    """A stand-in for the old value, of the same shape, that can be recognised in the new one."""
-    span = Span("", 0)
-    if isinstance(before, Seq):
-        return Seq(before.kind, (Base(Hole("", span), span, root=root),), span, before.order)
-    if isinstance(before, Text):
-        return Text((Piece(span, None, base=root),))
-    if isinstance(before, Map):
-        entries = {k: replace(e, held=_cell_marker(e, Cell(root, k))) for k, e in before.entries.items()}
-        inside = tuple(base_marker(r, Cell(root, None)) if isinstance(r, (Seq, Map)) else r for r in before.rest)
-        return replace(before, entries=entries, rest=inside, base=root)
-    if isinstance(before, Instance) and before.overrides:
-        fields: dict[str, Value | Lazy] = {
-            k: base_marker(v, Cell(root, k)) if _may_grow(v) else v
-            for k in before.overrides
-            if (v := before.given(k)) is not None
-        }
-        return replace(before, overrides=fields)
-    if any(isinstance(o, FilePath) for o in options(before)):
-        return before  # a path does not grow: what is made of it is another one
-    return Hole("", span, base=root)
-
-
-def _may_grow(field: Value) -> bool:
-    return isinstance(field, (Seq, Map, Choice)) or (isinstance(field, Hole) and field.base is None)
-
-
-def _cell_marker(entry: Entry, root: Cell) -> Untouched:
-    return Untouched(lambda: base_marker(entry.value, root) if isinstance(entry.value, (Seq, Map)) else entry.value)
-
-
-def contains_base(item: Item, root: object) -> bool:
-    """Whether an element stands for the old content of ``root``."""
-    return isinstance(item, Base) and item.root == root
-
-
-def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, level: int, history: bool) -> Value:
-    """``before``, and what repeating the step ``before -> value`` adds to it, removes from it or changes in it."""
-    if isinstance(value, Choice) and any(isinstance(o, Seq) for o in value.options):
-        value = containers.as_seq(ev, value, span)
-    if isinstance(value, Seq) and isinstance(before, (Hole, Const, Choice)):
-        # Known to be a list only by what is done to it.
-        unknown = [i for i in value.items if isinstance(i, Rest) and isinstance(i.value, Hole) and i.value.base == root]
-        if unknown:
-            marked = tuple(
-                Base(i.value, i.span, root=root, edits=value.edits) if i in unknown else i for i in value.items
-            )
-            return grown(
-                ev, containers.as_seq(ev, before, span), replace(value, items=marked), root, span, level, history
-            )
-    if isinstance(before, Seq) and isinstance(value, Seq):
-        return _grown_list(before, value, root, span, level, history)
-    if isinstance(before, Text) and isinstance(value, Text):
-        where = next((n for n, p in enumerate(value.pieces) if p.base is root), None)
-        if where is None:
-            return join((before, value))
-        added = [replace(p, repeats=True, optional=True) for p in value.pieces if p.base is None]
-        front = [p for p in value.pieces[:where] if p.base is None]
-        extra = tuple(replace(p, repeats=True, optional=True) for p in front)
-        back = tuple(added[len(front) :])
-        return Text((*extra, *before.pieces, *back))
-    if isinstance(before, Map) and isinstance(value, Map):
-        entries = dict(before.entries)
-        for name, entry in value.entries.items():
-            if isinstance(entry.held, Untouched):
-                continue
-            known = entries.get(name)
-            if known is None:
-                entries[name] = replace(entry, optional=True)
-            else:
-                made = grown(ev, known.value, entry.value, Cell(root, name), span, level, history)
-                entries[name] = Entry(made, entry.span, known.optional)
-        return replace(before, entries=entries, rest=_grown_cells(ev, before, value, root, span, level, history))
-    if isinstance(before, Instance) and isinstance(value, Instance) and value.cls is before.cls and before.overrides:
-        # Made anew from the old one: its fields grow as if it were changed.
-        fields = {
-            k: grown(ev, v, new, Cell(root, k), span, level, history)
-            for k in before.overrides
-            if (v := before.given(k)) is not None and (new := value.given(k)) is not None
-        }
-        return replace(before, overrides={**before.overrides, **fields})
-    unchanged = [o for o in options(value) if isinstance(o, Hole) and o.base == root]
-    if unchanged:
-        return join((before, *(o for o in options(value) if o not in unchanged)))
-    if isinstance(before, Const) and isinstance(before.value, (int, float)) and _depends_on_base(value):
-        origin = Origin("counter", "a counter", span, level, frozenset({Axis.TURN, Axis.CALL}))
-        return Hole("counter", span, union(before.origins(), value.origins(), (origin,)))
-    return join((before, value))
-
-
-def _grown_cells(
-    ev: Evaluator, before: Map, value: Map, root: object, span: Span, level: int, history: bool
-) -> tuple[Value, ...]:
-    """What stands under unknown keys: what a step adds to a list under one of them makes that list grow."""
-    cell = Cell(root, None)
-    kept = list(before.rest)
-    for part in value.rest:
-        if any(part is k for k in kept):
-            continue
-        if not holds_base(part, cell):
-            kept.append(part)
-            continue
-        at = next((n for n, k in enumerate(kept) if type(k) is type(part)), None)
-        empty = Seq(part.kind, (), span) if isinstance(part, Seq) else Map({}, span)
-        start = kept[at] if at is not None else empty
-        made = grown(ev, start, part, cell, span, level, history)
-        if at is None:
-            kept.append(made)
-        else:
-            kept[at] = made
-    return tuple(kept)
-
-
-def holds_base(value: Value, root: object) -> bool:
-    """Whether a container is what was kept under ``root``, with what a step made of it."""
-    if isinstance(value, Map):
-        return value.base == root
-    return isinstance(value, Seq) and any(contains_base(i, root) for i in value.items)
-
-
-def _made_of_old(value: Value) -> bool:
-    """Whether a message takes its role from an old one: the list is rendered anew, and this is part of it."""
-    role = value.entries.get("role") if isinstance(value, Map) else None
-    return role is not None and _depends_on_base(role.value)
-
-
-def _depends_on_base(value: Value) -> bool:
-    return any(isinstance(o, Hole) and "base" in o.features for o in options(value))
-
-
-def _edits_of(item: Item) -> tuple[Edit, ...]:
-    return item.edits if isinstance(item, Base) else ()
-
-
-def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, history: bool) -> Seq:
-    items = value.items
-    where = next((n for n, i in enumerate(items) if contains_base(i, root)), None)
-    if where is None:
-        # Made anew in every iteration: nothing of it grows.
-        merged = join((before, value))
-        if not isinstance(merged, Seq):
-            return before
-        one = containers.retold(value) if history and not isinstance(root, Phi) else None
-        return (
-            replace(merged, edits=(*merged.edits, containers.replacement(one, one.guards)))
-            if one is not None
-            else merged
-        )
-    cut = next((n for n, i in enumerate(items) if n > where and contains_base(i, root) and _edits_of(i)), None)
-    if cut is not None and not _edits_of(items[where]):
-        # Its head and its tail, with a summary between them: what is done to the tail is done to the list.
-        between = (i for i in items[where:cut] if not isinstance(i, Base))
-        items = (*items[:where], items[cut], *between, *items[cut + 1 :])
-    base = items[where]
-    assert isinstance(base, Base)
-    front, back = items[:where], items[where + 1 :]
-    # What was kept elsewhere is not inserted here.
-    front = tuple(i for i in front if not isinstance(i, History) and not _made_of_old(i.value))
-    front = tuple(i for i in front if not any(i is b for b in before.items))
-    if base.optional:
-        # The list that was kept is only one of the ways: what stands before it belongs to another one.
-        front = tuple(i for i in front if isinstance(i, One) and i.inserted is not None)
-    edits = list(base.edits) + [e for e in value.edits if e not in base.edits]
-    for item in front if history or containers.is_sent(before.items) else ():  # else only built from its end
-        edits.append(Edit("prepend", item.span, "inserted in front of older elements", item.guards, value=item.value))
-    if not back and not edits:
-        return before
-    if not history:
-        added = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in back)
-        fresh = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in front)
-        return replace(
-            before,
-            items=(*fresh, *before.items, *added),
-            order=union(before.order, value.order),
-            edits=(*before.edits, *edits),
-        )
-    kept = History(Lazy(lambda: by_role(i.value for i in back)), span, root=root, edits=tuple(edits), level=level)
-    # In whatever order they came, they are kept in it.
-    return replace(before, items=(*before.items, kept))

@@ -8,8 +8,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint.expression import AfterLoop, Attr, Call, Element, Expr, Global, Guard, Phi, Test, children
-from promptlint.link import containers
 from promptlint.link.values import (
+    MARKERS,
     Const,
     History,
     Item,
@@ -40,11 +40,11 @@ def ttl_of(value: Value) -> str | None:
 
 
 def is_marked(value: Map) -> bool:
-    return bool(value.entries.keys() & containers.MARKERS)
+    return bool(value.entries.keys() & MARKERS)
 
 
 def own_markers(value: Map) -> Iterator[Breakpoint]:
-    for key in containers.MARKERS & value.entries.keys():
+    for key in MARKERS & value.entries.keys():
         entry = value.entries[key]
         kept = [o for o in options(entry.value) if not (isinstance(o, Const) and o.value is None)]
         if kept:
@@ -65,7 +65,7 @@ def markers_in(value: Value, depth: int = 0) -> Iterator[Breakpoint]:
         if isinstance(option, Map):
             yield from own_markers(option)
             for key, entry in option.entries.items():
-                if key not in containers.MARKERS:
+                if key not in MARKERS:
                     yield from markers_in(entry.value, depth + 1)
         elif isinstance(option, Seq):
             for item in option.items:

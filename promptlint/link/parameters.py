@@ -20,13 +20,14 @@ from promptlint.expression import (
     Phi,
 )
 from promptlint.expression import Call as CallNode
-from promptlint.link.containers import tested
+from promptlint.link.conditions import tested
 from promptlint.link.values import Const, External, Hole, Map, Origin, Routine, Seq, Text, Type, Value, literal, options
 from promptlint.request import LEFT_OUT
 from promptlint.span import Span
 
 if TYPE_CHECKING:
-    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
 
 MAX_FIELDS = 2
 """Levels of nested objects whose fields are told apart."""

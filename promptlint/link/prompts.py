@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.expression import Call
 from promptlint.knowledge import TemplateRow
-from promptlint.link import containers, strings
+from promptlint.link import containers, mutations, strings
 from promptlint.link.messages import message_of
 from promptlint.link.values import (
     Const,
@@ -37,7 +37,8 @@ from promptlint.link.values import (
 from promptlint.span import Span
 
 if TYPE_CHECKING:
-    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
 
 _ROLES = {"human": "user", "ai": "assistant"}
 _FORMATS = (None, "f-string")
@@ -154,7 +155,7 @@ def _messages(
         given = names.get(name, Hole(name, item.span, rest))
         kept = containers.as_seq(ev, given, item.span)
         if most is not None:
-            kept = containers.with_edit(kept, Edit("window", item.span, f"n_messages={most}", keeps=most))
+            kept = mutations.with_edit(kept, Edit("window", item.span, f"n_messages={most}", keeps=most))
         unknown = not kept.items and not isinstance(given, Seq)
         return replace(kept, items=(Rest(given, item.span),)) if unknown else kept
     if isinstance(value, Seq) and value.kind in ("tuple", "list") and len(value.items) == 2:

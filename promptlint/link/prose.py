@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptlint.link import containers, strings
+from promptlint.link import strings
 from promptlint.link.values import (
+    MARKERS,
     Hole,
     Map,
     Piece,
@@ -57,7 +58,7 @@ def deep_text(ev: Evaluator, value: Value, span: Span) -> Iterator[Piece]:
     """All text in a tool definition, in order."""
     if isinstance(value, Map):
         for key, entry in value.entries.items():
-            if key in containers.MARKERS:
+            if key in MARKERS:
                 continue
             yield Piece(span, f'"{key}": ')
             yield from deep_text(ev, entry.value, entry.span)

@@ -14,7 +14,8 @@ from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link.values import External, Hole, Instance, Routine, Type, Value, options
 
 if TYPE_CHECKING:
-    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
 
 STRUCTURAL = SinkRow(
     id="structural",

@@ -25,13 +25,14 @@ from promptlint.expression import (
     Slice,
     Summary,
 )
-from promptlint.link import loops
+from promptlint.link import growth
 from promptlint.link.values import CALL, Const, Edit, History, Hole, Map, Seq, Value, join, options
 from promptlint.span import Span
 
 if TYPE_CHECKING:
     from promptlint.index import Function, Module
-    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
 
 MAX_WRITERS = 6
 MAX_NESTING = 8
@@ -103,10 +104,10 @@ def _written(ev: Evaluator, module: Module, place: Place, key: tuple[str, Module
     for empty in _shapes(ev, writers, key, span):
         result = empty
         for function, expr in writers:
-            value = _left(ev, function, expr, key, loops.base_marker(empty, key))
+            value = _left(ev, function, expr, key, growth.base_marker(empty, key))
             kept = [o for o in options(value) if _keeps(o, key)]
             if kept:
-                result = loops.grown(ev, result, join(kept), key, function.module.span(expr.at), CALL, history=True)
+                result = growth.grown(ev, result, join(kept), key, function.module.span(expr.at), CALL, history=True)
         if _grows(result):
             break
     return result
@@ -182,7 +183,7 @@ def _grows(value: Value, depth: int = 0) -> bool:
 def _keeps(value: Value, key: object) -> bool:
     if isinstance(value, Map):
         return value.base == key
-    return isinstance(value, Seq) and any(loops.contains_base(i, key) for i in value.items)
+    return isinstance(value, Seq) and any(growth.contains_base(i, key) for i in value.items)
 
 
 def _writers(ev: Evaluator, module: Module, place: Place) -> Iterator[tuple[Function, Expr]]:

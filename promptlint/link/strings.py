@@ -37,7 +37,8 @@ from promptlint.link.values import (
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
-    from promptlint.link.evaluate import Evaluator, Frame
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
 
 DAY, HOUR, MINUTE, SECOND, MICROSECOND = 86400.0, 3600.0, 60.0, 1.0, 1e-6
 MONTH, YEAR = 30 * DAY, 365 * DAY

@@ -340,6 +340,6 @@ def _marked(before: Value, after: Value, origin: Origin, name: str, span: Span) 
 
 
 def _with(item: Item, origin: Origin) -> Item:
-    from promptlint.link.containers import with_condition
+    from promptlint.link.conditions import with_condition
 
     return replace(item, held=Lazy(lambda: with_condition(item.value, (origin,))))

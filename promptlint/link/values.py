@@ -13,13 +13,18 @@ from promptlint.span import Span, Step
 if TYPE_CHECKING:
     from promptlint.expression import Call, Guard
     from promptlint.index import Class, Function, Module
-    from promptlint.link.evaluate import Frame
+    from promptlint.link.frame import Frame
 
 IMPORT, SESSION, CALL = -2, -1, 0
 """Evaluation levels: once per process, per object, per call of the entry; n > 0 counts enclosing send loops."""
 
 NAME_MATCH = "name-match"
 """Feature of what rests on a method that was found by its name."""
+MARKERS = frozenset(("cache_control", "cachePoint", "prompt_cache_breakpoint", "cache_point", "cachepoint"))
+"""Keys that mark a cache breakpoint: setting or removing one changes no prompt text."""
+ELAPSED = "the elapsed time"
+MAX_GROWTH = 400
+"""Elements that a list may have and still be told apart element by element."""
 MAX_STEPS = 24
 MAX_ORIGINS = 24
 MAX_PARTS = 400

@@ -1,0 +1,286 @@
+"""What a parameter gets: from a call, from its declaration, from those who call the function, or from outside."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from promptlint.expression import (
+    At,
+    Binary,
+    Call,
+    Definition,
+    Either,
+    Expr,
+    Import,
+    SeqOf,
+    Star,
+)
+from promptlint.expression import Item as ExprItem
+from promptlint.index import Class, Function, Module, Parameter, dotted
+from promptlint.link import callers, containers
+from promptlint.link.values import (
+    SESSION,
+    Entry,
+    External,
+    Hole,
+    Instance,
+    Item,
+    Map,
+    One,
+    Origin,
+    Rest,
+    Routine,
+    Seq,
+    Type,
+    Value,
+    join,
+    options,
+    union,
+)
+from promptlint.request import Axis
+from promptlint.span import Span
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
+
+
+MAX_JOINED_CALLERS = 6
+MAX_ALIASES = 6
+DICTS = frozenset(["typing.TypedDict", "typing_extensions.TypedDict", "TypedDict"])
+
+
+def receiver(ev: Evaluator, frame: Frame) -> Value | None:
+    """``self`` (or ``cls``) of the method that ``frame`` runs."""
+    function = frame.function
+    if not function.is_method:
+        return None
+    return ev.parameter(frame, function.parameters[0].name)
+
+
+def declaration(function: Function) -> Span:
+    """Where a function starts, which stands for its parameters."""
+    return function.module.span(At.start(function.node))
+
+
+def unbound_parameter(ev: Evaluator, frame: Frame, name: str) -> Value:
+    """A parameter of an activation that no known call made: by annotation, callers, default, or open."""
+    function = frame.function
+    parameter = function.parameter(name)
+    span = function.module.span(At.start(function.node))
+    if parameter is None:
+        return Hole(name, span)
+    if parameter.kind == "args":
+        return Seq("tuple", (Rest(Hole(name, span, root=True), span),), span)
+    if parameter.kind == "kwargs":
+        return Map({}, span, (Hole(name, span, root=True),), open=(f"**{name}",))
+    if ev.joining < 2 and declared_value(ev, parameter.annotation, function.module, span) is None:
+        ev.joining += 1
+        try:
+            found = _from_callers(ev, function, name)
+        finally:
+            ev.joining -= 1
+        if found is not None:
+            return found
+    return given_from_outside(ev, frame, parameter)
+
+
+def given_from_outside(ev: Evaluator, frame: Frame, parameter: Parameter) -> Value:
+    """A parameter that no call in the project fills in: by annotation, default, or open."""
+    module, span = frame.module, declaration(frame.function)
+    declared = declared_value(ev, parameter.annotation, module, span)
+    if declared is not None:
+        return declared
+    if parameter.default is not None and not _is_none(parameter.default):
+        return ev.ast_value(parameter.default, module)
+    return entry_value(frame, parameter.name, span)
+
+
+def entry_value(frame: Frame, name: str, span: Span) -> Hole:
+    """A parameter that the outside fills in."""
+    origin = Origin("input", f"the parameter {name}", span, frame.level, frozenset({Axis.CALL}))
+    return Hole(name, span, (origin,), root=True)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def declared_value(ev: Evaluator, annotation: ast.expr | None, module: Module, span: Span) -> Value | None:
+    """What an annotation says: an instance of a project class, or of a known client."""
+    if annotation is None:
+        return None
+    cls = ev.program.class_named(annotation, module)
+    if cls is not None:
+        if _container_annotation(annotation):
+            return None
+        foreign = ev.program.foreign_bases(cls)
+        if foreign & DICTS or any(f.endswith("Enum") for f in foreign):
+            return None
+        return Instance(cls, span, None, SESSION, exact=False)
+    node = annotation
+    if isinstance(node, ast.BinOp):
+        node = node.left
+    if isinstance(node, ast.Subscript):
+        inner = node.slice
+        if containers_name(node.value) != "Optional":
+            return None
+        node = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
+    name = dotted(node)
+    if name is None:
+        return None
+    qualified = ev.program.qualified(node, module)
+    client = _client_type(ev, qualified) if qualified is not None else None
+    if client is not None:
+        return External(client, span, instance=True)
+    found = {_type_name(v): v for v in _alias(ev, name, module, span)}
+    return join(found.values()) if found else None
+
+
+def _client_type(ev: Evaluator, qualified: str) -> str | None:
+    """The type that rows speak of when an annotation names a client."""
+    if qualified in ev.knowledge.clients:
+        return ev.knowledge.clients[qualified][0].type
+    return qualified if qualified in ev.client_types else None
+
+
+def _alias(ev: Evaluator, name: str, module: Module, span: Span, depth: int = 0) -> Iterator[Instance | External]:
+    """Instances of what a name stands for that a module binds to a type, or to a union of types."""
+    head, _, rest = name.partition(".")
+    bound = ev.summary(module.body).names.get(head)
+    if isinstance(bound, Import):
+        found = ev.program.resolve(f"{bound.dotted}.{rest}" if rest else bound.dotted, module)
+        if found is not None and found[1] and depth < MAX_ALIASES:
+            yield from _alias(ev, found[1], found[0], span, depth + 1)
+    elif bound is not None and not rest:
+        yield from _of_types(ev, bound, module, span, depth)
+
+
+def _of_types(ev: Evaluator, node: Expr, module: Module, span: Span, depth: int) -> Iterator[Instance | External]:
+    if depth >= MAX_ALIASES:
+        return
+    match node:
+        case Binary(op="|", left=left, right=right):
+            yield from _of_types(ev, left, module, span, depth + 1)
+            yield from _of_types(ev, right, module, span, depth + 1)
+        case Either(options=alternatives):
+            for alternative in alternatives:
+                yield from _of_types(ev, alternative, module, span, depth + 1)
+        case ExprItem(base=Import(dotted=outer), key=key) if outer.rpartition(".")[2] in (
+            "Union",
+            "Optional",
+            "Annotated",
+        ):
+            for member in key.items if isinstance(key, SeqOf) else (key,):
+                yield from _of_types(ev, member, module, span, depth + 1)
+        case Import(dotted=dotted_name):
+            client = _client_type(ev, dotted_name)
+            found = ev.program.resolve(dotted_name, module)
+            cls = ev.program.class_of(found[1], found[0]) if found is not None and found[1] else None
+            if client is not None:
+                yield External(client, span, instance=True)
+            elif cls is not None:
+                yield Instance(cls, span, None, SESSION, exact=False)
+        case Definition() if isinstance(defined := module.definitions.get(node.node), Class):
+            yield Instance(defined, span, None, SESSION, exact=False)
+
+
+def _type_name(value: Instance | External) -> str:
+    """A name that tells declared types apart."""
+    return f"{value.cls.module.name}.{value.cls.name}" if isinstance(value, Instance) else value.name
+
+
+def containers_name(node: ast.expr) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+
+def _container_annotation(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return "[" in node.value and not node.value.startswith("Optional")
+    return isinstance(node, ast.Subscript) and containers_name(node.value) not in ("Optional", "Annotated", "Union")
+
+
+def _from_callers(ev: Evaluator, function: Function, name: str) -> Value | None:
+    values: list[Value] = []
+    found = callers.of(ev, function)
+    if len(found) > MAX_JOINED_CALLERS:
+        return None
+    for caller in found:
+        frame = ev.generic(caller.function)
+        if frame.function is function:
+            continue
+        arguments = bind_arguments(ev, function, caller.routine, caller.call, frame)
+        given = arguments.get(name)
+        if given is None:
+            return None
+        values.append(ev.eval(*given) if isinstance(given, tuple) else given)
+    return join(values) if values else None
+
+
+def bind_arguments(
+    ev: Evaluator, function: Function, routine: Routine, node: Call, frame: Frame
+) -> dict[str, Value | tuple[Expr, Frame]]:
+    """What each parameter gets from a call; defaults are filled in."""
+    arguments: dict[str, Value | tuple[Expr, Frame]] = {}
+    parameters = list(function.parameters)
+    if function.is_method and (routine.this is not None or "classmethod" in function.decorator_names):
+        first = parameters.pop(0)
+        if routine.this is not None:
+            arguments[first.name] = routine.this
+        elif function.owner is not None:
+            arguments[first.name] = Type(function.owner)
+    positional: list[Value | tuple[Expr, Frame]] = list(routine.preset[0])
+    unknown_rest: list[Value] = []
+    for argument in node.args:
+        if isinstance(argument, Star):
+            spread = containers.as_seq(ev, ev.eval(argument.value, frame), ev.span(frame, argument))
+            for item in spread.items:
+                if isinstance(item, One):
+                    positional.append(item.value)
+                else:
+                    unknown_rest.append(item.value)
+        else:
+            positional.append((argument, frame))
+    keywords: dict[str, Value | tuple[Expr, Frame]] = dict(routine.preset[1])
+    extra: list[Value] = []
+    for name, expr in node.keywords:
+        if name is not None:
+            keywords[name] = (expr, frame)
+            continue
+        for option in options(ev.eval(expr, frame)):
+            if isinstance(option, Map):
+                keywords.update({k: e.value for k, e in option.entries.items()})
+                extra.extend(option.rest)
+            else:
+                extra.append(option)
+    span = ev.span(frame, node)
+    for parameter in parameters:
+        if parameter.kind == "args":
+            items = tuple(_as_item(ev, v, span) for v in positional) + tuple(Rest(v, span) for v in unknown_rest)
+            arguments[parameter.name] = Seq("tuple", items, span)
+            positional = []
+        elif parameter.kind == "kwargs":
+            entries = {k: Entry(ev.eval(*v) if isinstance(v, tuple) else v, span) for k, v in keywords.items()}
+            arguments[parameter.name] = Map(entries, span, tuple(extra), open=tuple(_names(extra)))
+        elif parameter.kind == "positional" and positional:
+            arguments[parameter.name] = positional.pop(0)
+        elif parameter.name in keywords:
+            arguments[parameter.name] = keywords.pop(parameter.name)
+        elif unknown_rest and parameter.kind == "positional":
+            arguments[parameter.name] = unknown_rest[0]
+        elif extra:
+            arguments[parameter.name] = Hole(parameter.name, span, union(*(e.origins() for e in extra)))
+        elif parameter.default is not None:
+            arguments[parameter.name] = ev.ast_value(parameter.default, function.module)
+    return arguments
+
+
+def _names(values: list[Value]) -> Iterator[str]:
+    for value in values:
+        yield f"**{value.name}" if isinstance(value, Hole) else "**…"
+
+
+def _as_item(ev: Evaluator, value: Value | tuple[Expr, Frame], span: Span) -> Item:
+    return One(ev.eval(*value) if isinstance(value, tuple) else value, span)

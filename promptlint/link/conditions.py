@@ -1,0 +1,373 @@
+"""What a value is like when tests decide about it: switched texts, chosen elements, guarded changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptlint.expression import (
+    AfterLoop,
+    Attr,
+    Binary,
+    Call,
+    Element,
+    Expr,
+    Free,
+    Global,
+    Guard,
+    Import,
+    Literal,
+    Mutate,
+    Param,
+    Test,
+    children,
+)
+from promptlint.link import containers, mutations
+from promptlint.link.messages import role_of
+from promptlint.link.switches import SWITCHED
+from promptlint.link.values import (
+    ELAPSED,
+    Base,
+    Edit,
+    Entry,
+    External,
+    History,
+    Hole,
+    Item,
+    Lazy,
+    Map,
+    One,
+    Origin,
+    Origins,
+    Seq,
+    Text,
+    Value,
+    options,
+    union,
+)
+from promptlint.request import Axis
+from promptlint.span import Span, Step
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
+
+
+MAX_SWITCHED = 40
+MAX_LEAVES = 200
+"""Nodes of a test that are looked at to see what it starts from."""
+
+
+def decided_by(value: Value, alternatives: Sequence[Value], test: Callable[[], Value], cheap: bool) -> Value:
+    """Marks what is there or not as depending on what the test depends on (looked at only when asked, or ``cheap``)."""
+    if isinstance(value, Text):
+        return _switched(value, alternatives, test) if cheap else value
+    if isinstance(value, Map):
+        maps = [a for a in alternatives if isinstance(a, Map)]
+        return replace(
+            value,
+            entries={
+                k: _switched_entry(e, [m.entries[k] for m in maps if k in m.entries], test, cheap)
+                for k, e in value.entries.items()
+            },
+        )
+    if (
+        not isinstance(value, Seq)
+        or len(value.items) > MAX_SWITCHED
+        or (mutations.is_sent(value.items) and not all(map(mutations._is_tool, value.items)))
+    ):
+        # A list of tools is meant; what comes and goes among the turns of a conversation is looked at by its writers.
+        return value
+    certain = [set(map(id, a.items)) for a in alternatives if isinstance(a, Seq)]
+    items = []
+    for item in value.items:
+        if item.optional and not all(id(item) in c for c in certain):
+            items.append(replace(item, held=_conditional(item, test)))
+        else:
+            items.append(item)
+    return replace(value, items=tuple(items))
+
+
+def _switched_entry(entry: Entry, alternatives: Sequence[Entry], test: Callable[[], Value], cheap: bool) -> Entry:
+    """A cell that only one of the ways writes: its text is what it is because of that write."""
+    if not cheap or len({id(a.held) for a in alternatives}) < 2:
+        return entry
+
+    def make() -> Value:
+        told = decided_by(entry.value, [a.value for a in alternatives], test, cheap)
+        return _written_by(told, alternatives) if isinstance(told, Text) else told
+
+    return replace(entry, held=Lazy(make))
+
+
+def _written_by(value: Text, alternatives: Sequence[Entry]) -> Text:
+    """The text with a command that switches it placed where the text is written into a cell.
+
+    What stands there when another command was typed is not switched by this one.
+    """
+    pieces = []
+    for piece in value.pieces:
+        sides = [isinstance(a.value, Text) and any(p.text == piece.text for p in a.value.pieces) for a in alternatives]
+        if piece.text is not None and sides.count(True) == 1:
+            asked = [o for o in piece.deps if o.kind == "conditional" and SWITCHED in o.features and not o.steps]
+            kept = [o for o in piece.deps if o not in asked]
+            if sides[0]:
+                kept += [replace(o, span=alternatives[0].span, steps=(Step(o.span, "asked for here"),)) for o in asked]
+            piece = piece.with_deps(tuple(kept))
+        pieces.append(piece)
+    return Text(tuple(pieces))
+
+
+def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Value]) -> Text:
+    """Known text that stands on one of the ways only depends on the test."""
+    shared = [{p.text for p in a.pieces if p.text is not None} for a in alternatives if isinstance(a, Text)]
+    one_sided = [p.optional and p.text is not None and not all(p.text in s for s in shared) for p in value.pieces]
+    # Which way is taken seldom differs from one turn to the next: a mode that the user switches.
+    deps = tuple(replace(o, guard="command") for o in _conditions(test())) if any(one_sided) else ()
+    if not deps:
+        return value
+    return Text(
+        tuple(p.with_deps(union(p.deps, deps)) if only else p for p, only in zip(value.pieces, one_sided, strict=True))
+    )
+
+
+def _conditions(test: Value) -> Origins:
+    """What the outcome of a test depends on from one call to the next."""
+    found = [o for o in tested(test) if Axis.CALL in o.axes or Axis.TURN in o.axes or o.kind == "mode"]
+    # What a kept turn holds was said before: that there are such turns is what the test depends on.
+    turns = [o for o in found if o.kind == "history"]
+    return tuple(replace(o, kind="conditional") for o in turns or found)
+
+
+def tested(value: Value) -> Origins:
+    """What a test of a value depends on: with kept turns, on how many there are and not on what they say."""
+    kept = [i for o in options(value) if isinstance(o, Seq) for i in o.items if isinstance(i, History)]
+    kept = [i for i in kept if any(isinstance(o, Map) and "role" in o.entries for o in options(i.value))]
+    if not kept:
+        return value.origins()
+    axes = frozenset({Axis.CALL, Axis.TURN})
+    return (Origin("history", "the conversation so far", kept[0].span, kept[0].level, axes),)
+
+
+def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
+    """The values of the two ways of a test: what only one of them changes in old elements stands under that test."""
+    if len(values) != 2:
+        return values
+    if _after_a_pause(test):
+        values = [values[0].change(_only_then), values[1]]
+    for here, there, sense in ((0, 1, False), (1, 0, True)):
+        one = retold(values[there]) if _holds_base(values[here]) and not _holds_base(values[there]) else None
+        old = values[here]
+        if one is not None and isinstance(old, Seq):
+            edited = mutations.with_edit(old, replacement(one, (Guard(test, sense),)))
+            return [edited, values[1]] if here == 0 else [values[0], edited]
+    changes = [{(e.kind, e.span, e.guards) for e in _all_edits(v)} for v in values]
+    if not any(changes):
+        return values
+
+    def under(value: Value, other: set[tuple[str, Span, tuple[Guard, ...]]], guard: Guard) -> Value:
+        def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+            return tuple(
+                e if (e.kind, e.span, e.guards) in other else replace(e, guards=(guard, *e.guards)) for e in edits
+            )
+
+        if not isinstance(value, Seq):
+            return value
+        items = tuple(
+            replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items
+        )
+        return replace(value, items=items, edits=mark(value.edits))
+
+    return [under(values[0], changes[1], Guard(test)), under(values[1], changes[0], Guard(test, sense=False))]
+
+
+_PAUSE = 300
+"""Seconds after which a cache entry may be gone: what is said only then costs nothing that was still there."""
+
+
+def _after_a_pause(test: Expr) -> bool:
+    """Whether a test finds that some minutes have gone by: ``seconds / 60 >= 20``."""
+    if not isinstance(test, Test) or test.op not in (">", ">=") or len(test.parts) != 2:
+        return False
+    passed, least = test.parts
+    unit = passed.right if isinstance(passed, Binary) and passed.op == "/" else None
+    seconds = unit.value if isinstance(unit, Literal) else 1
+    known = least.value if isinstance(least, Literal) else None
+    numbers = isinstance(seconds, (int, float)) and isinstance(known, (int, float))
+    return numbers and known * seconds >= _PAUSE  # type: ignore[operator]
+
+
+def _only_then(origin: Origin) -> Origin:
+    return replace(origin, guard=origin.guard or "threshold") if origin.what == ELAPSED else origin
+
+
+def under(value: Value, before: Value, guards: tuple[Guard, ...]) -> Value:
+    """The value with everything that changes old elements, and did not in ``before``, standing under ``guards``."""
+    if not guards or not isinstance(value, Seq):
+        return value
+    known = set(map(id, _all_edits(before)))
+
+    def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        return tuple(e if id(e) in known else replace(e, guards=(*guards, *e.guards)) for e in edits)
+
+    items = tuple(
+        replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items
+    )
+    return replace(value, items=items, edits=mark(value.edits))
+
+
+def commanded(value: Value, before: Value) -> Value:
+    """The value with everything that changes old elements, and did not in ``before``, done on a command."""
+    if not isinstance(value, Seq):
+        return value
+    known = set(map(id, _all_edits(before)))
+
+    def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        return tuple(e if id(e) in known else replace(e, guard=e.guard or "command") for e in edits)
+
+    items = tuple(
+        replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items
+    )
+    return replace(value, items=items, edits=mark(value.edits))
+
+
+def retold(value: Value) -> One | None:
+    """The element of a new list that tells what an older one held: made of what the model said."""
+    ones = [i for i in value.items if isinstance(i, One)] if isinstance(value, Seq) else []
+    if len(ones) > 1 and role_of(ones[-1].value) == "assistant" and role_of(ones[-2].value) == "user":
+        ones = ones[:-2]  # a question with its answer: the first turns of another conversation
+    return next((i for i in ones if any(o.kind in ("reply", "history") for o in i.value.origins())), None)
+
+
+def replacement(one: One, guards: tuple[Guard, ...]) -> Edit:
+    return Edit("rewrite", one.span, "replacing the old messages by a summary", guards, value=one.value)
+
+
+def _holds_base(value: Value) -> bool:
+    return isinstance(value, Seq) and any(isinstance(i, Base) for i in value.items)
+
+
+def _all_edits(value: Value) -> Iterator[Edit]:
+    if isinstance(value, Seq):
+        yield from value.edits
+        for item in value.items:
+            if isinstance(item, (Base, History)):
+                yield from item.edits
+
+
+def _conditional(item: Item, test: Callable[[], Value]) -> Lazy:
+    def make() -> Value:
+        deps = _conditions(test())
+        return with_condition(item.value, deps) if deps else item.value
+
+    return Lazy(make)
+
+
+_CHOOSING = frozenset(("input", "user", "state", "reply"))
+_SENT_AS_THEY_ARE = frozenset(("role", "function", "input_schema", "parameters"))
+"""Keys of messages and tools, of which the whole is there or not."""
+
+
+def choosing(tests: Sequence[Value]) -> Origins:
+    """What makes a choice another one in the next turn; what is found by what the user says is not what he says."""
+    found = union(*(t.origins() for t in tests))
+    if any(o.kind == "history" for o in found):
+        return ()  # made of what was said before: the elements themselves say so
+    return tuple(
+        replace(o, kind="state", what=f"what is looked up with {o.what}") if o.kind == "user" else o
+        for o in found
+        if o.kind in _CHOOSING and o.axes & {Axis.CALL, Axis.TURN} and SWITCHED not in o.features
+    )
+
+
+def picked(item: Item, tests: Sequence[Value]) -> Item:
+    """An element that is there or not: what depends on it depends on what picks it."""
+    deps = tuple(
+        replace(o, kind="state") if o.kind == "user" else o
+        for o in union(*(t.origins() for t in tests))
+        if o.axes & {Axis.CALL, Axis.TURN}
+    )
+    return replace(item, held=chosen(item.value, deps)) if deps else item
+
+
+def chosen(value: Value, deps: Origins) -> Value:
+    """A value that is one of several: all of a record depends on ``deps``, but neither a message nor a tool does."""
+    if isinstance(value, Map) and not value.entries.keys() & _SENT_AS_THEY_ARE:
+        return replace(value, entries={k: replace(e, held=_chosen(e, deps)) for k, e in value.entries.items()})
+    if isinstance(value, Seq) and value.kind == "tuple":
+        return replace(value, items=tuple(replace(i, held=_chosen(i, deps)) for i in value.items))
+    return with_condition(value, deps)
+
+
+def _tests_of_filling(node: Mutate) -> tuple[Guard, ...]:
+    """The tests in the loop that fills a list; what holds where that loop begins, or the list, picks no element."""
+    loop = containers._loop_of(node)
+    if loop is None:
+        return ()
+    return tuple(g for g in node.guards if g.test is not None and not any(g is known for known in loop.guards))
+
+
+def _chosen_by(ev: Evaluator, held: Value | Lazy, guards: tuple[Guard, ...], frame: Frame) -> Lazy:
+    """What a loop takes only when some tests say so, if it is neither a message nor a tool."""
+
+    def make() -> Value:
+        value = held.get() if isinstance(held, Lazy) else held
+        if any(isinstance(o, Map) and o.entries.keys() & _SENT_AS_THEY_ARE for o in options(value)):
+            return value
+        # What a test computes is not looked at, only what it starts from.
+        leaves = {id(n): n for g in guards if g.test is not None for n in _leaves(g.test)}
+        outside = (n for n in leaves.values() if not _is_of_project(ev, n, frame))
+        deps = choosing([ev.eval(n, frame) for n in outside])
+        return chosen(value, deps) if deps else value
+
+    return Lazy(make)
+
+
+def _is_of_project(ev: Evaluator, node: Expr, frame: Frame) -> bool:
+    """Whether an attribute is one of an object of the project."""
+    return isinstance(node, Attr) and not isinstance(ev.eval(node.base, frame), External)
+
+
+def _leaves(node: Expr) -> Iterator[Expr]:
+    """The parameters, and what is read from outside without arguments, that an expression is made of."""
+    waiting, seen = [node], set[int]()
+    while waiting and len(seen) < MAX_LEAVES:
+        current = waiting.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        read = isinstance(current, Attr) and isinstance(current.base, (Import, Global))
+        if isinstance(current, (Param, Free)) or read or (isinstance(current, Call) and not current.args):
+            yield current
+        elif not isinstance(current, (Element, AfterLoop)):
+            waiting += children(current)
+
+
+def _chosen(part: Item | Entry, deps: Origins) -> Lazy:
+    return Lazy(lambda: chosen(part.value, deps))
+
+
+def ranked(ev: Evaluator, sequence: Seq, key: Value, node: Call, frame: Frame) -> Seq:
+    """The elements in the order of a key: which of them come first depends on what the key looks at besides them."""
+    deps = ranking(ev, sequence, key, node, frame)
+    return replace(sequence, order=union(sequence.order, deps)) if deps else sequence
+
+
+def ranking(ev: Evaluator, sequence: Seq, key: Value, node: Call, frame: Frame) -> Origins:
+    """What the outcome of a key depends on besides the element that it is asked about."""
+    from promptlint.link.loops import any_element
+
+    one = any_element(sequence, ev.span(frame, node), "element")
+    own = {o.key for o in one.origins()}
+    return tuple(o for o in choosing([ev.apply(f, (one,), node, frame) for f in options(key)]) if o.key not in own)
+
+
+def with_condition(value: Value, deps: Origins) -> Value:
+    if isinstance(value, Hole):
+        return replace(value, deps=union(value.deps, deps))
+    if isinstance(value, Map):
+        return replace(value, order=union(value.order, deps))
+    if isinstance(value, Text):
+        return Text(tuple(replace(p, deps=union(p.deps, deps)) for p in value.pieces))
+    return value

@@ -1,0 +1,130 @@
+"""Tests: which come out one way for certain, and which can be looked at without following calls."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from promptlint.expression import (
+    Attr,
+    Binary,
+    Call,
+    Either,
+    Element,
+    Expr,
+    Free,
+    Global,
+    Import,
+    Literal,
+    Param,
+    SeqOf,
+    Star,
+    Test,
+    children,
+)
+from promptlint.expression import Item as ItemOf
+from promptlint.link.values import (
+    Const,
+    Instance,
+    Map,
+    Routine,
+    Seq,
+    Text,
+    Type,
+    Value,
+    possible_texts,
+    truth,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+_ORDERS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def outcome(op: str, values: list[Value]) -> bool | None:
+    """The outcome of a test when it is certain."""
+    if op == "not":
+        certain = truth(values[0])
+        return None if certain is None else not certain
+    if len(values) != 2:
+        return None
+    a, b = values
+    if op in ("is", "is not") and isinstance(b, Const) and b.value is None:
+        if isinstance(a, Const):
+            return (a.value is None) == (op == "is")
+        if isinstance(a, (Instance, Routine, Type, Map, Seq)) or (
+            isinstance(a, Text) and any(not p.optional for p in a.pieces)
+        ):
+            return op == "is not"
+        return None
+    if op in ("==", "!="):
+        x, y = plain(a), plain(b)
+        if x is not None and y is not None:
+            return (x == y) == (op == "==")
+        if isinstance(a, Text) and isinstance(b, Text):
+            one, other = possible_texts(a), possible_texts(b)
+            if one is not None and other is not None and not one & other:
+                return op == "!="
+    if op in _ORDERS and isinstance(a, Const) and isinstance(b, Const):
+        if isinstance(a.value, (int, float)) and isinstance(b.value, (int, float)):
+            return _ORDERS[op](a.value, b.value)
+    if op in ("in", "not in") and isinstance(b, Seq) and b.known:
+        x = plain(a)
+        members = [plain(i.value) for i in b.items]
+        if x is not None and all(m is not None for m in members):
+            return (x in members) == (op == "in")
+    return None
+
+
+def is_cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) -> bool:
+    """Whether a value is found without looking into calls; of the loops ``bound`` one element is looked at."""
+    if depth > 8:
+        return False
+    if isinstance(node, Element) and node.loop in bound:
+        return True
+    if isinstance(node, (Literal, Param, Global, Free, Import)):
+        return True
+    if isinstance(node, Attr):
+        return is_cheap(node.base, depth + 1, bound)
+    if isinstance(node, (Test, Either)):
+        return all(is_cheap(c, depth + 1, bound) for c in children(node))
+    if isinstance(node, ItemOf):
+        return is_cheap(node.base, depth + 1, bound) and isinstance(node.key, Literal)
+    if isinstance(node, Call):
+        func = node.func
+        plain = isinstance(func, Global) and func.name in (
+            "isinstance",
+            "len",
+            "bool",
+            "getattr",
+            "hasattr",
+            "callable",
+            "input",
+        )
+        method = (
+            isinstance(func, Attr)
+            and func.name in ("get", "lower", "upper", "strip", "split", "partition", "startswith", "endswith")
+            and is_cheap(func.base, depth + 1, bound)
+        )
+        return (plain or method) and all(is_cheap(a, depth + 1, bound) for a in node.args)
+    if isinstance(node, (SeqOf, Star)):
+        return all(is_cheap(c, depth + 1, bound) for c in children(node))
+    return (
+        isinstance(node, (Element, Binary)) and depth < 3 and all(is_cheap(c, depth + 1, bound) for c in children(node))
+    )
+
+
+def plain(value: Value) -> object | None:
+    if isinstance(value, Const):
+        return ("const", value.value)
+    if isinstance(value, Text) and value.literal is not None:
+        return ("text", value.literal)
+    return None

@@ -1,0 +1,232 @@
+"""What is added to a value again and again: told apart from what was there by a marker for the old value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptlint.expression import (
+    Phi,
+)
+from promptlint.link import conditions, containers, mutations
+from promptlint.link.values import (
+    Base,
+    Cell,
+    Choice,
+    Const,
+    Edit,
+    Entry,
+    FilePath,
+    History,
+    Hole,
+    Instance,
+    Item,
+    Lazy,
+    Many,
+    Map,
+    One,
+    Origin,
+    Piece,
+    Rest,
+    Seq,
+    Text,
+    Untouched,
+    Value,
+    by_role,
+    join,
+    options,
+    union,
+)
+from promptlint.request import Axis
+from promptlint.span import Span
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator
+
+
+def as_list(ev: Evaluator, before: Value, span: Span) -> Value:
+    """A value that may be a list is looked at as one: what is appended can be told from what was there."""
+    if isinstance(before, Choice) and any(isinstance(o, Seq) for o in before.options):
+        return containers.as_seq(ev, before, span)
+    return before
+
+
+def base_marker(before: Value, root: object) -> Value:
+    """A stand-in for the old value, of the same shape, that can be recognised in the new one."""
+    span = Span("", 0)
+    if isinstance(before, Seq):
+        return Seq(before.kind, (Base(Hole("", span), span, root=root),), span, before.order)
+    if isinstance(before, Text):
+        return Text((Piece(span, None, base=root),))
+    if isinstance(before, Map):
+        entries = {k: replace(e, held=_cell_marker(e, Cell(root, k))) for k, e in before.entries.items()}
+        inside = tuple(base_marker(r, Cell(root, None)) if isinstance(r, (Seq, Map)) else r for r in before.rest)
+        return replace(before, entries=entries, rest=inside, base=root)
+    if isinstance(before, Instance) and before.overrides:
+        fields: dict[str, Value | Lazy] = {
+            k: base_marker(v, Cell(root, k)) if _may_grow(v) else v
+            for k in before.overrides
+            if (v := before.given(k)) is not None
+        }
+        return replace(before, overrides=fields)
+    if any(isinstance(o, FilePath) for o in options(before)):
+        return before  # a path does not grow: what is made of it is another one
+    return Hole("", span, base=root)
+
+
+def _may_grow(field: Value) -> bool:
+    return isinstance(field, (Seq, Map, Choice)) or (isinstance(field, Hole) and field.base is None)
+
+
+def _cell_marker(entry: Entry, root: Cell) -> Untouched:
+    return Untouched(lambda: base_marker(entry.value, root) if isinstance(entry.value, (Seq, Map)) else entry.value)
+
+
+def contains_base(item: Item, root: object) -> bool:
+    """Whether an element stands for the old content of ``root``."""
+    return isinstance(item, Base) and item.root == root
+
+
+def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, level: int, history: bool) -> Value:
+    """``before``, and what repeating the step ``before -> value`` adds to it, removes from it or changes in it."""
+    if isinstance(value, Choice) and any(isinstance(o, Seq) for o in value.options):
+        value = containers.as_seq(ev, value, span)
+    if isinstance(value, Seq) and isinstance(before, (Hole, Const, Choice)):
+        # Known to be a list only by what is done to it.
+        unknown = [i for i in value.items if isinstance(i, Rest) and isinstance(i.value, Hole) and i.value.base == root]
+        if unknown:
+            marked = tuple(
+                Base(i.value, i.span, root=root, edits=value.edits) if i in unknown else i for i in value.items
+            )
+            return grown(
+                ev, containers.as_seq(ev, before, span), replace(value, items=marked), root, span, level, history
+            )
+    if isinstance(before, Seq) and isinstance(value, Seq):
+        return _grown_list(before, value, root, span, level, history)
+    if isinstance(before, Text) and isinstance(value, Text):
+        where = next((n for n, p in enumerate(value.pieces) if p.base is root), None)
+        if where is None:
+            return join((before, value))
+        added = [replace(p, repeats=True, optional=True) for p in value.pieces if p.base is None]
+        front = [p for p in value.pieces[:where] if p.base is None]
+        extra = tuple(replace(p, repeats=True, optional=True) for p in front)
+        back = tuple(added[len(front) :])
+        return Text((*extra, *before.pieces, *back))
+    if isinstance(before, Map) and isinstance(value, Map):
+        entries = dict(before.entries)
+        for name, entry in value.entries.items():
+            if isinstance(entry.held, Untouched):
+                continue
+            known = entries.get(name)
+            if known is None:
+                entries[name] = replace(entry, optional=True)
+            else:
+                made = grown(ev, known.value, entry.value, Cell(root, name), span, level, history)
+                entries[name] = Entry(made, entry.span, known.optional)
+        return replace(before, entries=entries, rest=_grown_cells(ev, before, value, root, span, level, history))
+    if isinstance(before, Instance) and isinstance(value, Instance) and value.cls is before.cls and before.overrides:
+        # Made anew from the old one: its fields grow as if it were changed.
+        fields = {
+            k: grown(ev, v, new, Cell(root, k), span, level, history)
+            for k in before.overrides
+            if (v := before.given(k)) is not None and (new := value.given(k)) is not None
+        }
+        return replace(before, overrides={**before.overrides, **fields})
+    unchanged = [o for o in options(value) if isinstance(o, Hole) and o.base == root]
+    if unchanged:
+        return join((before, *(o for o in options(value) if o not in unchanged)))
+    if isinstance(before, Const) and isinstance(before.value, (int, float)) and _depends_on_base(value):
+        origin = Origin("counter", "a counter", span, level, frozenset({Axis.TURN, Axis.CALL}))
+        return Hole("counter", span, union(before.origins(), value.origins(), (origin,)))
+    return join((before, value))
+
+
+def _grown_cells(
+    ev: Evaluator, before: Map, value: Map, root: object, span: Span, level: int, history: bool
+) -> tuple[Value, ...]:
+    """What stands under unknown keys: what a step adds to a list under one of them makes that list grow."""
+    cell = Cell(root, None)
+    kept = list(before.rest)
+    for part in value.rest:
+        if any(part is k for k in kept):
+            continue
+        if not holds_base(part, cell):
+            kept.append(part)
+            continue
+        at = next((n for n, k in enumerate(kept) if type(k) is type(part)), None)
+        empty = Seq(part.kind, (), span) if isinstance(part, Seq) else Map({}, span)
+        start = kept[at] if at is not None else empty
+        made = grown(ev, start, part, cell, span, level, history)
+        if at is None:
+            kept.append(made)
+        else:
+            kept[at] = made
+    return tuple(kept)
+
+
+def holds_base(value: Value, root: object) -> bool:
+    """Whether a container is what was kept under ``root``, with what a step made of it."""
+    if isinstance(value, Map):
+        return value.base == root
+    return isinstance(value, Seq) and any(contains_base(i, root) for i in value.items)
+
+
+def _made_of_old(value: Value) -> bool:
+    """Whether a message takes its role from an old one: the list is rendered anew, and this is part of it."""
+    role = value.entries.get("role") if isinstance(value, Map) else None
+    return role is not None and _depends_on_base(role.value)
+
+
+def _depends_on_base(value: Value) -> bool:
+    return any(isinstance(o, Hole) and "base" in o.features for o in options(value))
+
+
+def _edits_of(item: Item) -> tuple[Edit, ...]:
+    return item.edits if isinstance(item, Base) else ()
+
+
+def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, history: bool) -> Seq:
+    items = value.items
+    where = next((n for n, i in enumerate(items) if contains_base(i, root)), None)
+    if where is None:
+        # Made anew in every iteration: nothing of it grows.
+        merged = join((before, value))
+        if not isinstance(merged, Seq):
+            return before
+        one = conditions.retold(value) if history and not isinstance(root, Phi) else None
+        return (
+            replace(merged, edits=(*merged.edits, conditions.replacement(one, one.guards)))
+            if one is not None
+            else merged
+        )
+    cut = next((n for n, i in enumerate(items) if n > where and contains_base(i, root) and _edits_of(i)), None)
+    if cut is not None and not _edits_of(items[where]):
+        # Its head and its tail, with a summary between them: what is done to the tail is done to the list.
+        between = (i for i in items[where:cut] if not isinstance(i, Base))
+        items = (*items[:where], items[cut], *between, *items[cut + 1 :])
+    base = items[where]
+    assert isinstance(base, Base)
+    front, back = items[:where], items[where + 1 :]
+    # What was kept elsewhere is not inserted here.
+    front = tuple(i for i in front if not isinstance(i, History) and not _made_of_old(i.value))
+    front = tuple(i for i in front if not any(i is b for b in before.items))
+    if base.optional:
+        # The list that was kept is only one of the ways: what stands before it belongs to another one.
+        front = tuple(i for i in front if isinstance(i, One) and i.inserted is not None)
+    edits = list(base.edits) + [e for e in value.edits if e not in base.edits]
+    for item in front if history or mutations.is_sent(before.items) else ():  # else only built from its end
+        edits.append(Edit("prepend", item.span, "inserted in front of older elements", item.guards, value=item.value))
+    if not back and not edits:
+        return before
+    if not history:
+        added = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in back)
+        fresh = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in front)
+        return replace(
+            before,
+            items=(*fresh, *before.items, *added),
+            order=union(before.order, value.order),
+            edits=(*before.edits, *edits),
+        )
+    kept = History(Lazy(lambda: by_role(i.value for i in back)), span, root=root, edits=tuple(edits), level=level)
+    # In whatever order they came, they are kept in it.
+    return replace(before, items=(*before.items, kept))

@@ -1,0 +1,507 @@
+"""Changes of lists and dicts in place, as edits of what was sent before where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptlint.expression import (
+    Attr,
+    Call,
+    Comp,
+    DictOf,
+    Either,
+    Element,
+    Expr,
+    Global,
+    Literal,
+    Mutate,
+    SeqOf,
+    Star,
+    Test,
+)
+from promptlint.expression import Item as ItemOf
+from promptlint.link import alike, conditions, containers, slices, thinking
+from promptlint.link.guards import asks_of_first, guard_of
+from promptlint.link.values import (
+    KEPT_KINDS,
+    MARKERS,
+    MAX_GROWTH,
+    Base,
+    Choice,
+    Const,
+    Edit,
+    History,
+    Hole,
+    Instance,
+    Item,
+    Many,
+    Map,
+    One,
+    Rest,
+    Routine,
+    Seq,
+    Text,
+    Value,
+    join,
+    options,
+    union,
+)
+from promptlint.span import Span
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
+
+
+def mutate(ev: Evaluator, node: Mutate, frame: Frame) -> Value:
+    base = ev.eval(node.base, frame)
+    if node.op in ("append", "add") and node.args and isinstance(base, Seq):
+        # What is appended is looked at when somebody asks what is in the list.
+        held = ev.lazy(node.args[-1], frame)
+        if node.loops and (tests := conditions._tests_of_filling(node)):
+            held = conditions._chosen_by(ev, held, tests, frame)
+        return _put(base, One(held, ev.span(frame, node), guards=node.guards))
+    if node.op == "setitem" and len(node.args) == 2 and isinstance(base, (Map, Hole)):
+        key = ev.eval(node.args[0], frame)
+        if isinstance(base, Hole) and isinstance(key, Text):
+            base = Map({}, base.span, (base,), open=(base.name,))
+        if isinstance(base, Map):
+            return containers.set_key(base, key, ev.lazy(node.args[1], frame), ev.span(frame, node))
+    args = tuple(ev.eval(a, frame) for a in node.args)
+    return join(_mutate(ev, b, node, args, frame) for b in options(base))
+
+
+def _mutate(ev: Evaluator, base: Value, node: Mutate, args: tuple[Value, ...], frame: Frame) -> Value:
+    span = ev.span(frame, node)
+    op = node.op
+    if isinstance(base, Seq):
+        return _mutate_list(ev, base, node, args, frame, span)
+    if isinstance(base, Map):
+        return _mutate_map(base, op, args, span)
+    if isinstance(base, Instance) and op == "setattr":
+        name = args[0].literal if isinstance(args[0], Text) else None
+        return replace(base, overrides={**base.overrides, name: args[1]}) if name else base
+    if isinstance(base, Hole) and op in (
+        "append",
+        "extend",
+        "insert",
+        "edit",
+        "pop",
+        "popleft",
+        "delitem",
+        "setitem",
+        "appendleft",
+    ):
+        if op == "setitem" and isinstance(args[0], Text):
+            return _mutate_map(Map({}, base.span, (base,), open=(base.name,)), op, args, span)
+        if op in ("setitem",) and not isinstance(args[0], Const):
+            return base
+        return _mutate_list(ev, containers.as_seq(ev, base, span), node, args, frame, span)
+    if isinstance(base, Hole) and op in ("update", "setdefault"):
+        return _mutate_map(Map({}, base.span, (base,), open=(base.name,)), op, args, span)
+    return base
+
+
+def _mutate_map(base: Map, op: str, args: tuple[Value, ...], span: Span) -> Value:
+    if op == "setitem":
+        return containers.set_key(base, args[0], args[1], span)
+    if op == "update":
+        result = base
+        for other in args:
+            result = containers.update(result, other, span)
+        return result
+    if op == "setdefault" and len(args) == 2:
+        name = args[0].literal if isinstance(args[0], Text) else None
+        if name is not None and name in base.entries and not base.entries[name].optional:
+            return base
+        return containers.set_key(base, args[0], args[1], span, certain=not base.rest)
+    if op in ("pop", "delitem", "remove") and args:
+        name = args[0].literal if isinstance(args[0], Text) else None
+        if name is not None:
+            return replace(base, entries={k: e for k, e in base.entries.items() if k != name})
+        return base
+    if op == "clear":
+        return Map({}, span)
+    if op == "setattr":
+        return containers.set_key(base, args[0], args[1], span)
+    return base
+
+
+def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
+    op, guards = node.op, node.guards
+    if op in ("append", "add", "appendleft", "insert"):
+        value = args[-1] if args else Const(None, span)
+        one = One(value, span, guards=guards)
+        if op == "insert" and len(args) == 2 and not _is_length(node.args[0], node.base):
+            return _insert(base, one, args[0], Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value))
+        if op == "appendleft":
+            return _insert(
+                base, one, Const(0, span), Edit("prepend", span, ev.snippet(frame, node.at), guards, value=value)
+            )
+        return _put(base, one)
+    if op in ("extend", "update") and args:
+        other = containers.as_seq(ev, args[0], span)
+        # What was done to the other list matters here only while this one holds nothing that was sent.
+        edits = base.edits if is_sent(base.items) else (*base.edits, *other.edits)
+        return replace(base, items=(*base.items, *other.items), order=union(base.order, other.order), edits=edits)
+    if op in ("pop", "popleft", "delitem"):
+        index = args[0] if args else Const(0 if op == "popleft" else -1, span)
+        return _removed(ev, base, index, node, frame, span)
+    if op == "remove":
+        return base
+    if op in ("delslice", "setslice"):
+        return _slice_assigned(ev, base, node, args, frame, span)
+    if op == "clear":
+        return replace(base, items=(), order=())
+    if op == "reverse":
+        return turned(base)
+    if op == "sort":
+        fixed = replace(base, order=tuple(o for o in base.order if o.kind != "unordered"))
+        key = next((a for a in args if isinstance(a, Routine)), None)
+        call = Call(node.at, node.base, (), (), node.loops, node.guards)
+        return conditions.ranked(ev, fixed, key, call, frame) if key is not None else fixed
+    if op == "edit":
+        return _edited(ev, base, node, args, frame, span)
+    if op == "setitem" and len(args) == 2:
+        return _set_item(ev, base, node, args, frame, span)
+    return base
+
+
+def _put(base: Seq, one: One) -> Seq:
+    """The list with one more element at its end."""
+    if len(base.items) > MAX_GROWTH:
+        return base
+    if any(e.alike for e in base.edits) and not base.copied and one.value.origins():
+        base = replace(base, edits=_left_out(base.edits))
+    return replace(base, items=(*map(_passed_by, base.items), one))
+
+
+def _passed_by(item: Item) -> Item:
+    return replace(item, edits=_left_out(item.edits)) if isinstance(item, Base) and item.edits else item
+
+
+def _left_out(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """Edits that were made before another element came: that one gets them once it has been sent."""
+    return tuple(replace(e, alike=False) if e.alike else e for e in edits)
+
+
+def _is_length(index: Expr, of: Expr) -> bool:
+    """Whether an index is the length of the list itself, which means its end."""
+    return (
+        isinstance(index, Call) and isinstance(index.func, Global) and index.func.name == "len" and index.args == (of,)
+    )
+
+
+def _insert(base: Seq, one: One, index: Value, edit: Edit) -> Seq:
+    where = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
+    marked = replace(one, inserted=edit.span)
+    kept = next((n for n, i in enumerate(base.items) if _kept((i,))), None)
+    if kept is not None and where is not None and where > kept:
+        # Among elements of unknown number, near their beginning.
+        if isinstance(base.items[kept], Base):
+            return with_edit(base, edit)
+        where = kept
+    if where is None:
+        # Somewhere in the middle: taken to be in front of the newest element.
+        where = max(len(base.items) - 1, 0)
+    if where < 0:
+        where = max(len(base.items) + where, 0)
+    return replace(base, items=(*base.items[:where], marked, *base.items[where:]))
+
+
+def _kept(items: Sequence[Item]) -> bool:
+    return any(isinstance(i, (History, Rest, Base, Many)) for i in items)
+
+
+def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame, span: Span) -> Seq:
+    where = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
+    if where == -1 or (where is None and not isinstance(index, Const) and not _kept(base.items)):
+        if base.items and isinstance(base.items[-1], One):
+            return replace(base, items=base.items[:-1])
+        return base
+    if not _kept(base.items):
+        if where is not None and -len(base.items) <= where < len(base.items):
+            items = list(base.items)
+            del items[where]
+            return replace(base, items=tuple(items))
+        return base
+    if where is not None and 0 <= where <= 3:
+        leading = base.items[: where + 1]
+        if (
+            len(leading) > where
+            and all(isinstance(i, One) and not i.optional for i in leading)
+            and len(base.items) > where
+        ):
+            # A known element in front, put there in this evaluation.
+            items = list(base.items)
+            removed = items.pop(where)
+            if isinstance(removed, One) and removed.inserted is not None:
+                return replace(base, items=tuple(items))
+        if slices._is_content(node.base):
+            return base
+        loop = containers._loop_of(node)
+        tests = [*(g.test for g in node.guards), loop.test if loop is not None else None]
+        if where == 0 and asks_of_first(t for t in tests if t is not None):
+            return base
+        edit = Edit("window", span, ev.snippet(frame, node.at), node.guards)
+        return with_edit(base, edit)
+    return base
+
+
+def with_edit(base: Seq, edit: Edit) -> Seq:
+    """Notes a change to elements that may have been sent."""
+    if any(isinstance(i, Base) for i in base.items):
+        return replace(
+            base, items=tuple(replace(i, edits=(*i.edits, edit)) if isinstance(i, Base) else i for i in base.items)
+        )
+    if not (is_sent(base.items) if edit.kind in ("rewrite", thinking.EDIT) else _kept(base.items)):
+        return base
+    return replace(base, edits=(*base.edits, edit))
+
+
+def turned(value: Seq) -> Seq:
+    """The sequence the other way round: one that was filled until it was full ends where it began."""
+
+    def turn(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+        return tuple(replace(e, kind="window") if e.kind == "cap" else e for e in edits)
+
+    items = tuple(
+        replace(i, edits=turn(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items
+    )
+    return replace(value, items=items[::-1], edits=turn(value.edits))
+
+
+def _is_tool(item: Item) -> bool:
+    """Whether an element is known to define a tool; what nobody looked at yet is left alone."""
+    return isinstance(item.held, Map) and bool(item.held.entries.keys() & {"function", "input_schema", "parameters"})
+
+
+def is_sent(items: Sequence[Item]) -> bool:
+    """Whether there are elements that an earlier request may have held."""
+    return any(isinstance(i, (History, Rest, Base)) or (isinstance(i, Many) and i.of is not None) for i in items)
+
+
+def _slice_assigned(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
+    lower, upper = args[0], args[1]
+    low = lower.value if isinstance(lower, Const) else "?"
+    high = upper.value if isinstance(upper, Const) else "?"
+    if node.op == "setslice" and low is None and high is None and len(args) == 3:
+        return containers.as_seq(ev, args[2], span)
+    if not _kept(base.items):
+        return base
+    if (
+        node.op == "delslice"
+        and (high is None or (isinstance(high, int) and high < 0))
+        and isinstance(low, int)
+        and low >= 0
+        and high is None
+    ):
+        return replace(base, items=tuple(i for i in base.items if isinstance(i, (One, Base))))
+    if node.op == "delslice" and low is not None and isinstance(low, int) and low < 0:
+        return base
+    keeps = -high if isinstance(high, int) and high < 0 else None
+    kind = "window" if node.op == "delslice" else "rewrite"
+    drops = high if isinstance(high, int) and high > 0 and low in (None, 0) else None
+    return with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), node.guards, keeps, drops=drops))
+
+
+def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
+    """``for m in base: m[...] = ...``: elements change in place."""
+    change = node.args[0]
+    if _changes_only_markers(ev, change, frame):
+        items = []
+        for i in base.items:
+            value = i.value
+            marked = _marked(value, args[0])
+            items.append(replace(i, held=marked) if marked is not None else i)
+        unmarked = replace(base, items=tuple(items))
+        if _removes_markers(change):
+            return with_edit(_bare(unmarked), Edit("unmark", span, ev.snippet(frame, node.at), node.guards))
+        return unmarked
+    if not _kept(base.items):
+        if len(base.items) and isinstance(args[0], Map):
+            return replace(base, items=tuple(replace(i, held=join((i.value, args[0]))) for i in base.items))
+        return base
+    guards = change.guards if isinstance(change, Mutate) else node.guards
+    if alike.is_newest(change.base if isinstance(change, Mutate) else change, ev.summary(frame.function).loops):
+        return base
+    kind = thinking.EDIT if thinking.removes(change) or thinking.taken_out(args[0]) else "rewrite"
+    same = alike.every_element(change, ev.summary(frame.function).loops)
+    return with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), guards, value=args[0], alike=same))
+
+
+def _marked(old: Value, new: Value) -> Value | None:
+    if isinstance(old, Map) and isinstance(new, Map):
+        entries = dict(old.entries)
+        for key in MARKERS & new.entries.keys():
+            entries[key] = new.entries[key]
+        return replace(old, entries=entries)
+    return None
+
+
+def _bare(base: Seq) -> Seq:
+    """The sequence with all cache markers taken off its elements."""
+    return replace(base, items=tuple(replace(i, held=_without_markers(i.value)) for i in base.items))
+
+
+def _without_markers(value: Value) -> Value:
+    if isinstance(value, Map):
+        kept = {k: replace(e, held=_without_markers(e.value)) for k, e in value.entries.items() if k not in MARKERS}
+        return replace(value, entries=kept)
+    if isinstance(value, Seq):
+        return _bare(value)
+    if isinstance(value, Choice):
+        return Choice(tuple(_without_markers(o) for o in value.options))
+    return value
+
+
+def _removes_markers(change: Expr) -> bool:
+    """Whether a chain of changes in place, known to concern markers only, takes them off without setting any."""
+    while isinstance(change, Mutate):
+        if change.op == "edit" or (change.op == "setitem" and isinstance(change.args[1], Mutate)):
+            change = change.args[-1]
+        elif change.op in ("pop", "delitem"):
+            change = change.base
+        else:
+            return False
+    return True
+
+
+def _changes_only_markers(ev: Evaluator, change: Expr, frame: Frame) -> bool:
+    """Whether a chain of in-place changes sets or removes nothing but cache markers."""
+    for _ in range(12):
+        if not isinstance(change, Mutate):
+            return True
+        if change.op in ("setitem", "pop", "delitem", "setdefault") and change.args:
+            key = ev.eval(change.args[0], frame)
+            name = key.literal if isinstance(key, Text) else None
+            if name in MARKERS:
+                change = change.base
+                continue
+            if change.op == "setitem" and isinstance(change.args[1], Mutate):
+                return _changes_only_markers(ev, change.args[1], frame)
+            return change.op == "setitem" and name is not None and _only_marks(change.args[1], name)
+        if change.op == "edit":
+            return _changes_only_markers(ev, change.args[0], frame)
+        if change.op == "append" and _is_marker_block(change.args[-1]):
+            change = change.base
+            continue
+        return False
+    return False
+
+
+def _only_marks(new: Expr, key: str) -> bool:
+    """Whether what is stored under ``key`` is what was there, but for blocks that are markers."""
+    if isinstance(new, Either):
+        return all(_only_marks(o, key) for o in new.options)
+    if isinstance(new, Comp):
+        (loop, _, tests), *more = new.clauses
+        if isinstance(new.element, DictOf) and not more:
+            # Each block as it was, with a marker.
+            parts = new.element.items
+            copied = any(k is None and isinstance(v, Element) and v.loop == loop for k, v in parts)
+            return copied and all(k is None or (isinstance(k, Literal) and k.value in MARKERS) for k, _ in parts)
+        same = isinstance(new.element, Element) and new.element.loop == loop and not more
+        return same and any(_names_marker(t) for t in tests)
+    if isinstance(new, SeqOf) and any(isinstance(i, DictOf) and _marks(i) for i in new.items):
+        rest = [i for i in new.items if not _is_marker_block(i)]
+        held = [(k, v) for i in rest if isinstance(i, DictOf) for k, v in i.items if not isinstance(v, Literal)]
+        wrapped = all(_is_key(k) or _reads(v, key) for k, v in held)
+        return wrapped and all(isinstance(i, (DictOf, Star)) for i in rest)
+    return False
+
+
+def _marks(block: DictOf) -> bool:
+    return any(_is_key(k) for k, _ in block.items)
+
+
+def _is_key(node: Expr | None) -> bool:
+    return isinstance(node, Literal) and node.value in MARKERS
+
+
+def _reads(node: Expr, key: str) -> bool:
+    """``x[key]`` or ``x.get(key)``."""
+    if isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name == "get" and node.args:
+        return isinstance(node.args[0], Literal) and node.args[0].value == key
+    return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value == key
+
+
+def _is_marker_block(node: Expr) -> bool:
+    """``{"cachePoint": ...}``."""
+    return isinstance(node, DictOf) and any(isinstance(k, Literal) and k.value in MARKERS for k, _ in node.items[:1])
+
+
+def _names_marker(test: Expr, depth: int = 0) -> bool:
+    if isinstance(test, Literal):
+        return test.value in MARKERS if isinstance(test.value, str) else False
+    if isinstance(test, (Test, Either)) and depth < 4:
+        return any(_names_marker(p, depth + 1) for p in (test.parts if isinstance(test, Test) else test.options))
+    if isinstance(test, Call) and depth < 4:
+        return any(_names_marker(a, depth + 1) for a in test.args)
+    return False
+
+
+def _decorates(ev: Evaluator, base: Seq, node: Mutate, where: int, value: Value, frame: Frame) -> bool:
+    """Whether the newest element changes in a copy of a kept list only: a shallow copy shares what changes in place."""
+    change = node.args[1]
+    alone = base.copied == "deep" or (base.copied == "shallow" and not isinstance(change, Mutate))
+    if not alone or where != -1 or not _kept(base.items) or _holds_marker(value):
+        return False
+    return not (isinstance(change, Mutate) and _changes_only_markers(ev, change, frame))
+
+
+def _holds_marker(value: Value, depth: int = 0) -> bool:
+    for option in options(value) if depth < 4 else ():
+        if isinstance(option, Map):
+            if MARKERS & option.entries.keys() or any(
+                _holds_marker(e.value, depth + 1) for e in option.entries.values()
+            ):
+                return True
+        elif isinstance(option, Seq) and any(_holds_marker(i.value, depth + 1) for i in option.items):
+            return True
+    return False
+
+
+def _is_set_anew(ev: Evaluator, node: Mutate, frame: Frame) -> bool:
+    """Whether ``x[i] = ...`` happens at each send, with a value that the conversation has no part in."""
+    new, given = node.args[1], list[Expr]()
+    while isinstance(new, Mutate):
+        given.extend(new.args)
+        new = new.base
+    spoken = any(o.kind in KEPT_KINDS for o in ev.origins(given or [new], frame))
+    return not spoken and guard_of(ev, node.guards, frame.function)[0] == "always"
+
+
+def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
+    index, value = args
+    where = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
+    if where is not None and base.items and -len(base.items) <= where < len(base.items):
+        target = base.items[where]
+        certain = all(isinstance(i, One) for i in (base.items[: where + 1] if where >= 0 else base.items[where:]))
+        if isinstance(target, One) and certain:
+            items = list(base.items)
+            items[where] = replace(target, held=value)
+            changed = replace(base, items=tuple(items))
+            if _decorates(ev, base, node, where, value, frame):
+                edit = Edit("decorate", span, ev.snippet(frame, node.at), node.guards)
+                return replace(changed, edits=(*changed.edits, edit))
+            return changed
+    if isinstance(node.args[1], Mutate) and _changes_only_markers(ev, node.args[1], frame):
+        if where == -1 and base.items:
+            last = base.items[-1]
+            if isinstance(last, (History, Many)):
+                return replace(base, items=(*base.items, One(value, span)))  # the newest one alone
+            return replace(base, items=(*base.items[:-1], replace(last, held=join((last.value, value)))))
+        return with_edit(base, Edit("mark", span, ev.snippet(frame, node.at), node.guards))
+    if where == -1 or alike.is_newest(node.args[0], ev.summary(frame.function).loops):
+        # The newest element: not sent yet on the usual path.
+        return base
+    if not _kept(base.items):
+        return base
+    if where == 0 and not any(isinstance(i, Base) for i in base.items) and _is_set_anew(ev, node, frame):
+        # The same place at every send: what stands there changes when the value does.
+        return replace(base, items=(One(value, span, guards=node.guards), *base.items))
+    same = alike.every_index(node, ev.summary(frame.function).loops)
+    return with_edit(base, Edit("rewrite", span, ev.snippet(frame, node.at), node.guards, value=value, alike=same))

@@ -1,0 +1,269 @@
+"""Parts of sequences and texts: what a slice keeps of a history, and what it drops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from promptlint.expression import (
+    AfterLoop,
+    Attr,
+    Binary,
+    Call,
+    Either,
+    Expr,
+    Free,
+    Global,
+    Literal,
+    Param,
+    Phi,
+    SeqOf,
+    Slice,
+    Test,
+    unchanged,
+)
+from promptlint.expression import Item as ItemOf
+from promptlint.link import containers, mutations, strings
+from promptlint.link.values import (
+    Base,
+    Const,
+    Edit,
+    Hole,
+    Item,
+    Many,
+    One,
+    Rest,
+    Seq,
+    Text,
+    Value,
+    join,
+    options,
+    text,
+)
+from promptlint.span import Span
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
+
+
+_OF_A_MESSAGE = re.compile(r"""(\.|\[["']|get\(["'])(content|text|body)["']?[\])]?$""")
+
+
+def slice_of(ev: Evaluator, node: Slice, frame: Frame) -> Value:
+    base = ev.eval(node.base, frame)
+    return join(_slice(ev, b, node, frame) for b in options(base))
+
+
+def _bound(ev: Evaluator, node: Expr | None, frame: Frame) -> int | None:
+    if node is None:
+        return None
+    value = ev.eval(node, frame)
+    for option in options(value):
+        if isinstance(option, Const) and isinstance(option.value, int) and not isinstance(option.value, bool):
+            return option.value
+    return None
+
+
+def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
+    span = ev.span(frame, node)
+    lower, upper = _bound(ev, node.lower, frame), _bound(ev, node.upper, frame)
+    if isinstance(base, Text):
+        certain = (node.lower is None or lower is not None) and (node.upper is None or upper is not None)
+        if base.literal is not None and certain and node.step is None:
+            return text(base.literal[lower:upper], span)
+        if node.lower is None and upper is not None and upper >= 0:
+            return strings.truncated(base, upper)
+        return base
+    if lower == -1 and node.upper is None and node.step is None and not isinstance(base, Seq):
+        last = Hole(ev.snippet(frame, node.at), span, base.origins())
+        return Seq("list", (One(last, span, True),), span)
+    if not isinstance(base, (Seq, Hole)):
+        return Hole(ev.snippet(frame, node.at), span, base.origins())
+    of_a_message = isinstance(base, Hole) and (_OF_A_MESSAGE.search(base.name) or _is_content(node.base))
+    if isinstance(base, Hole) and node.step is None and (of_a_message or not _is_tail(node, lower)):
+        # Named after what the list is, also where a local name stands for it.
+        _, bracket, part = ev.snippet(frame, node.at).rpartition("[")
+        return replace(base, name=base.name + bracket + part if bracket else base.name, cut=True)
+    certain = isinstance(base, Seq) and base.known and (node.lower is None) == (lower is None)
+    if isinstance(base, Seq) and _is_content(node.base) and node.step is None and not certain:
+        return replace(base, items=tuple(i.maybe() for i in base.items))
+    sequence = replace(containers.as_seq(ev, base, span), copied="shallow")
+    items = sequence.items
+    if sequence.known and (node.lower is None or lower is not None) and (node.upper is None or upper is not None):
+        step = _bound(ev, node.step, frame)
+        return replace(sequence, items=items[slice(lower, upper, step)])
+    if node.lower is None and node.upper is None and _bound(ev, node.step, frame) == -1:
+        return mutations.turned(sequence)
+    searched = lower is None and node.upper is None and node.step is None and _looked_for(node.lower)
+    if _is_tail(node, lower) or (searched and isinstance(base, Seq)):
+        return _tail(ev, sequence, node, lower, frame, span)
+    if lower is not None and lower > 0:
+        return replace(sequence, items=_without_head(items, lower))
+    if node.lower is None and upper is not None and upper < 0:
+        return replace(sequence, items=_without_tail(items, -upper))
+    if node.lower is None and node.upper is not None:
+        return replace(sequence, items=tuple(replace(i, optional=True) for i in items))
+    return sequence
+
+
+def _is_content(node: Expr) -> bool:
+    """``message["content"]``: the text or the blocks of one message, and no list of messages."""
+    node = unchanged(node)
+    if isinstance(node, Attr):
+        return node.name in ("content", "parts")
+    return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value in ("content", "text", "parts")
+
+
+def _is_tail(node: Slice, lower: int | None) -> bool:
+    """Whether a slice keeps the end and drops what is older."""
+    if node.lower is None or node.step is not None:
+        return False
+    if lower is not None:
+        return lower < 0
+    return (isinstance(node.lower, Test) and node.lower.op == "unary") or _counts_length(node.lower)
+
+
+def _looked_for(node: Expr | None) -> bool:
+    """Whether a place in a list is counted up or down to where the rest fits: by a loop that measures something."""
+    if isinstance(node, Either):
+        return any(map(_looked_for, node.options))
+    phi = node.phi if isinstance(node, AfterLoop) else node
+    if not isinstance(phi, Phi):
+        return False
+    state = phi.state
+    counts = any(isinstance(s.right, Literal) for s in _sums(state.steps.get(phi.name)))
+    adds_up = any(not isinstance(s.right, Literal) for n, v in state.steps.items() if n != phi.name for s in _sums(v))
+    tests = [state.test, *(g.test for end in state.ends for g in end.guards)]
+    return counts and (adds_up or any(_compares(t, phi.name) for t in tests))
+
+
+def _sums(step: Expr | None) -> Iterator[Binary]:
+    """The additions and subtractions by which a loop goes on with a number."""
+    if isinstance(step, Either):
+        for option in step.options:
+            yield from _sums(option)
+    elif isinstance(step, Binary) and step.op in "+-" and isinstance(step.left, Phi):
+        yield step
+
+
+def _compares(test: Expr | None, counter: str) -> bool:
+    """Whether a test compares a size with a limit, rather than the counter with the length of the list."""
+    if isinstance(test, Either):
+        return any(_compares(t, counter) for t in (test.test, *test.options))
+    if not isinstance(test, Test):
+        return False
+    if test.op == "not":
+        return _compares(test.parts[0], counter)
+    return test.op in ("<", "<=", ">", ">=") and not any(isinstance(p, Phi) and p.name == counter for p in test.parts)
+
+
+def _counts_length(node: Expr, depth: int = 0) -> bool:
+    if isinstance(node, Binary) and node.op == "-" and isinstance(node.left, Call):
+        func = node.left.func
+        return isinstance(func, Global) and func.name == "len"
+    if isinstance(node, Call) and isinstance(node.func, Global) and node.func.name == "max" and depth < 2:
+        return any(_counts_length(a, depth + 1) for a in node.args)
+    return False
+
+
+def _keeps(ev: Evaluator, node: Slice, lower: int | None, frame: Frame) -> int | None:
+    if lower is not None:
+        return -lower
+    assert node.lower is not None
+    inner: Expr | None = None
+    if isinstance(node.lower, Test):
+        inner = node.lower.parts[0]
+    elif isinstance(node.lower, Binary):
+        inner = node.lower.right
+    elif isinstance(node.lower, Call):
+        inner = next((a.right for a in node.lower.args if isinstance(a, Binary)), None)
+    return _bound(ev, inner, frame) if inner is not None else None
+
+
+def _tail(ev: Evaluator, sequence: Seq, node: Slice, lower: int | None, frame: Frame, span: Span) -> Seq:
+    keeps = _keeps(ev, node, lower, frame)
+    items = sequence.items
+    unknown = any(not isinstance(i, One) for i in items)
+    if keeps is not None and keeps <= 1:
+        last: tuple[Item, ...] = items[-1:]
+        if last and isinstance(last[0], Many):
+            last = (One(last[0].held, last[0].span, True, last[0].guards),)
+        elif last and isinstance(last[0], Rest):
+            from promptlint.link.loops import any_element
+
+            last = (One(any_element(replace(sequence, items=last), span, ev.snippet(frame, node.at)), span, True),)
+        return replace(sequence, items=last if last and isinstance(last[0], One) else tuple(i.maybe() for i in last))
+    if keeps is not None and not unknown and len(items) <= keeps:
+        return sequence
+    edit = Edit("window", span, ev.snippet(frame, node.at), keeps=keeps)
+    kept = tuple(
+        replace(i, edits=(*i.edits, edit))
+        if isinstance(i, Base)
+        else i
+        if not isinstance(i, One)
+        else replace(i, optional=True)
+        for i in items
+    )
+    has_base = any(isinstance(i, Base) for i in items)
+    return replace(sequence, items=kept, edits=sequence.edits if has_base else (*sequence.edits, edit))
+
+
+def cut_out(ev: Evaluator, node: Binary, rest: Slice, frame: Frame) -> Value | None:
+    """``x[:a] + x[b:]``, or ``[x[0]] + x[b:]``: a kept list without some of its elements behind the first ones."""
+    start, head = rest.lower, node.left
+    if start is None or rest.upper is not None or rest.step is not None:
+        return None
+    if isinstance(head, SeqOf) and head.items:
+        firsts = [i for i in head.items if isinstance(i, ItemOf) and is_same(i.base, rest.base)]
+        places = [i.key.value for i in firsts if isinstance(i.key, Literal)]
+        if len(firsts) != len(head.items) or places != list(range(len(places))):
+            return None
+        upper: int | None = len(places)
+    elif isinstance(head, Slice) and head.lower is None and head.step is None and is_same(head.base, rest.base):
+        upper = _bound(ev, head.upper, frame)
+    else:
+        return None
+    base = ev.eval(rest.base, frame)
+    lower = _bound(ev, start, frame)
+    if not isinstance(base, Seq) or not mutations._kept(base.items) or upper is None or upper < 0:
+        return None
+    drops = lower - upper if lower is not None else None
+    if isinstance(head, Slice) and isinstance(start, Binary) and start.op == "+" and is_same(start.left, head.upper):
+        drops = _bound(ev, start.right, frame)
+    if drops is None or drops <= 0 or (lower is not None and lower < 0):
+        return None
+    edit = Edit("window", ev.span(frame, node), ev.snippet(frame, node.at), drops=drops)
+    return mutations.with_edit(replace(base, copied="shallow"), edit)
+
+
+def is_same(a: Expr | None, b: Expr | None) -> bool:
+    """Whether two expressions of one body read the same variable, attribute or cell."""
+    if isinstance(a, Attr) and isinstance(b, Attr):
+        return a.name == b.name and is_same(a.base, b.base)
+    if isinstance(a, ItemOf) and isinstance(b, ItemOf):
+        same = isinstance(a.key, Literal) and isinstance(b.key, Literal) and a.key.value == b.key.value
+        return same and is_same(a.base, b.base)
+    if isinstance(a, (Param, Global, Free)) and isinstance(b, (Param, Global, Free)):
+        return type(a) is type(b) and a.name == b.name
+    return a is b
+
+
+def _without_head(items: tuple[Item, ...], count: int) -> tuple[Item, ...]:
+    result = list(items)
+    while count and result and isinstance(result[0], One):
+        if not result[0].optional:
+            count -= 1
+        result.pop(0)
+    return tuple(result)
+
+
+def _without_tail(items: tuple[Item, ...], count: int) -> tuple[Item, ...]:
+    result = list(items)
+    while count and result and isinstance(result[-1], One):
+        if not result[-1].optional:
+            count -= 1
+        result.pop()
+    return tuple(result)
