@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 CLEAN, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
 STDIN = Path("-")
 
+paths_argument = click.argument("paths", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
+"""Decorates a command with the files and folders that it is about."""
+
 
 def require(paths: Sequence[Path]) -> None:
     """Raises ``click.UsageError`` for a path that does not exist."""

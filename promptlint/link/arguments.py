@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
@@ -42,10 +41,6 @@ from promptlint.request import (
     Parameter,
 )
 from promptlint.span import Span
-
-if TYPE_CHECKING:
-    pass
-
 
 _OWN_MODELS = frozenset(("openai", "azure_openai"))
 """Vendors whose own client, unless told another address, reaches none but their models."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from promptlint.expression import (
     Attr,
@@ -36,10 +35,6 @@ from promptlint.link.values import (
     possible_texts,
     truth,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 _ORDERS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,

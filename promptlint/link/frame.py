@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from promptlint.expression import (
     Expr,
@@ -16,9 +15,6 @@ from promptlint.link.values import (
     CALL,
     Value,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class Frame:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING
 
 from promptlint.expression import Phi
 from promptlint.finding import Region
@@ -68,10 +67,6 @@ from promptlint.request import (
 )
 from promptlint.span import Span, Step
 from promptlint.tokens import UNKNOWN, Interval, estimate
-
-if TYPE_CHECKING:
-    pass
-
 
 MAX_TEXT = 200_000
 MANY_SEGMENTS = 80

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING
 
 from promptlint.expression import AfterLoop, Attr, Call, Element, Expr, Global, Guard, Phi, Test, children
 from promptlint.link.values import (
@@ -24,9 +23,6 @@ from promptlint.request import (
     Breakpoint,
 )
 from promptlint.tokens import Interval
-
-if TYPE_CHECKING:
-    pass
 
 
 def ttl_of(value: Value) -> str | None:
