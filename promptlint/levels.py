@@ -499,8 +499,9 @@ def _candidates(
         if severity is None:
             continue
         severity, confidence = under_guard(cause.conditional, severity, certainty(request, cause.features))
-        if cause.kind in _VAGUE and _muddled(request):
-            confidence = Confidence.LOW
+        perhaps = scope is not Scope.TURN and _idle(request) and reaches_minimum(lost, request.facts) == "maybe"
+        if perhaps or (cause.kind in _VAGUE and _muddled(request)):
+            confidence = Confidence.LOW  # for one: what may be lost, or may be too little, is not cached today
         yield Break(index, cause, scope, severity, confidence, lost)
 
 
@@ -599,12 +600,13 @@ def _gated(request: Request, index: int, scope: Scope, lost: Interval, severity:
     enough = reaches_minimum(lost, request.facts)
     if enough == "no":
         return None
-    # Without a breakpoint nothing is lost today; a history that is kept is reason enough to set one.
-    idle = unmarked(request) and not keeps_history(request)
-    if enough == "maybe" and idle:
-        return None  # what may be lost, or may be too little, is not cached today
-    weak = enough == "maybe" or (scope is not Scope.TURN and (assumed(request) or idle))
+    weak = enough == "maybe" or (scope is not Scope.TURN and (assumed(request) or _idle(request)))
     return Severity.INFO if weak else severity
+
+
+def _idle(request: Request) -> bool:
+    """Whether nothing is lost today for want of a breakpoint; a history that is kept is reason enough to set one."""
+    return unmarked(request) and not keeps_history(request)
 
 
 def _lost(request: Request, index: int, scope: Scope, since: Moment, order: bool) -> Interval:
