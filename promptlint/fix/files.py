@@ -17,6 +17,10 @@ from promptlint.report import Report
 from promptlint.source import Broken, Source
 
 
+LARGEST = 250_000
+"""Characters of a file above which it gets no fixes: LibCST would take longer to read it than the whole check does."""
+
+
 class Files:
     """Reads files as they are asked for. ``texts`` stand in for what is on the disk, by absolute path."""
 
@@ -29,7 +33,7 @@ class Files:
         """The files that fixes have changed, by path."""
 
     def get(self, path: str) -> Module | None:
-        """A file, parsed; ``None`` for a notebook and for what LibCST cannot read, which get no fixes.
+        """A file, parsed; ``None`` for a notebook and for what LibCST cannot read in time, which get no fixes.
 
         Raises FixError when it is no longer what was analysed.
         """
@@ -39,7 +43,7 @@ class Files:
 
     def _parsed(self, path: str) -> Module | None:
         original = self._original(path)
-        if original.cells:
+        if original.cells or len(original.text) > LARGEST:
             return None
         module = Module(path, self.texts.get(path, original.text))
         try:

@@ -168,6 +168,16 @@ def test_file_that_changes_meanwhile_is_left_alone(tmp_path: Path, check: Any, m
     assert file.read_text() == "# the user was here\n"
 
 
+def test_file_that_takes_too_long_to_read_is_left_alone(
+    tmp_path: Path, check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = program("{', '.join(NAMES)}", NAMES)
+    file = saved(tmp_path, text)
+    monkeypatch.setattr("promptlint.fix.files.LARGEST", len(text) - 1)
+    assert check("--fix", "main.py").status == shared.FOUND
+    assert file.read_text() == text
+
+
 def test_failed_write_loses_nothing(tmp_path: Path, check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     text = program("{', '.join(NAMES)}", NAMES)
     file = saved(tmp_path, text)
