@@ -25,6 +25,8 @@ MAX_WHOLE = 6_000_000
 """Bytes of Python that are parsed before trees are given up where they can be made again: about 200 MB of memory."""
 MAX_HELD = 24_000_000
 """Bytes of Python that may be held as parsed between two files with requests: about 700 MB of memory."""
+MAX_PARSED = 100_000_000
+"""Bytes of Python that are parsed in all, again and again; then a search sees what is parsed and the folder."""
 MAX_FAMILY = 8
 """Methods of one name that a receiver of unknown class may mean."""
 MAX_FULFILLING = 4
@@ -48,6 +50,7 @@ class Program:
         self._packages: dict[str, frozenset[str]] = {}
         self._known: dict[str, bool] = {}
         self._modules: dict[SourceRef, Module | None] = {}
+        self._parsed_in_all = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -96,6 +99,7 @@ class Program:
                 module = Module(source, ref.module, ref.is_package, tree)
                 source.forget_tree()
                 self._parsed += len(source.data)
+                self._parsed_in_all += len(source.data)
                 if self._parsed > MAX_WHOLE:
                     module.strip()
         self._modules[ref] = module
@@ -121,10 +125,15 @@ class Program:
         """
         related = self._users(near) if near is not None and len(self.project.files) > MANY_FILES else None
         matches = re.compile(how.encode() if name.isascii() else b"").search
+        here = self.ref(near).directory if near is not None else None
+        wide = self._parsed_in_all <= MAX_PARSED
         found = [
             ref
             for ref in self.project.mentions(name)
-            if not ref.is_test and (related is None or ref.module.partition(".")[0] in related) and matches(ref.data)
+            if (wide or ref in self._modules or ref.directory == here)
+            and not ref.is_test
+            and (related is None or ref.module.partition(".")[0] in related)
+            and matches(ref.data)
         ]
         for ref in found if near is None or len(found) <= MAX_SEARCHED else self._nearest(found, near):
             module = self.parse(ref)

@@ -81,7 +81,9 @@ def test_findings_are_the_same_without_trees(example: Path, monkeypatch: pytest.
     given_up = engine.check([Path(".")], settings)
     monkeypatch.setattr(program, "MAX_HELD", 0)
     forgotten = engine.check([Path(".")], settings)
-    for report in (given_up, forgotten):
+    monkeypatch.setattr(program, "MAX_PARSED", 0)  # searches end at the folder, which is all there is here
+    searched_little = engine.check([Path(".")], settings)
+    for report in (given_up, forgotten, searched_little):
         assert report.findings == kept.findings
         assert report.requests == kept.requests
         assert report.problems == kept.problems == ()
