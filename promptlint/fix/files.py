@@ -16,7 +16,6 @@ from promptlint.fix.write import FixError
 from promptlint.report import Report
 from promptlint.source import Broken, Source
 
-
 LARGEST = 250_000
 """Characters of a file above which it gets no fixes: LibCST would take longer to read it than the whole check does."""
 
