@@ -7,6 +7,7 @@ files: ``at`` is turned into a ``Span`` by the module that owns it.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -375,6 +376,16 @@ def children(node: Expr) -> tuple[Expr, ...]:
     if isinstance(node, After):
         return (node.call, node.before)
     return ()
+
+
+def each_once(waiting: list[Expr]) -> Iterator[Expr]:
+    """The nodes of a work list, the last one first, each once; also those that are added to it on the way."""
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
 
 
 def unchanged(node: Expr) -> Expr:

@@ -43,6 +43,7 @@ from promptlint.expression import (
     Test,
     Unknown,
     Write,
+    each_once,
     unchanged,
 )
 from promptlint.index import MUTATORS, Function
@@ -144,12 +145,8 @@ def _made_with(node: Expr) -> Call | None:
 
     Methods of the project may be called like those that change a container. Each node of the graph is looked at once.
     """
-    waiting, seen, found = [node], set[int](), set[Call]()
-    while waiting:
-        current = waiting.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
+    waiting, found = [node], set[Call]()
+    for current in each_once(waiting):
         if isinstance(current, Call):
             found.add(current)
         elif isinstance(current, Mutate) and current.op in MUTATORS:
@@ -933,12 +930,8 @@ class _Summariser:
 
 def is_mutated(value: Expr, initial: Expr | None) -> bool:
     """Whether ``value`` is the parameter's own object after in-place changes (and not another value in its name)."""
-    stack, seen = [value], set()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    stack = [value]
+    for node in each_once(stack):
         if node is initial:
             continue
         if isinstance(node, Mutate):
@@ -987,10 +980,4 @@ def _first(node: Expr) -> Expr:
 
 def place_of(node: Expr) -> str | None:
     """The path of an attribute of a parameter or of an outer name, or of an outer name itself."""
-    names: list[str] = []
-    while isinstance(node, Attr):
-        names.append(node.name)
-        node = node.base
-    if isinstance(node, (Global, Free)) or (isinstance(node, Param) and names):
-        return ".".join([node.name, *reversed(names)])
-    return None
+    return None if isinstance(node, Param) else merging.place_read(node)

@@ -26,6 +26,7 @@ from promptlint.expression import (
     Phi,
     SeqOf,
     Star,
+    each_once,
 )
 from promptlint.index import Class, Function
 from promptlint.link.program import reference_name
@@ -175,12 +176,8 @@ def _match(ev: Evaluator, function: Function, caller: Function, call: Call) -> C
 
 def _is_container(node: Expr) -> bool:
     """Whether the function itself shows a list, dict, set or string, which has no method of the project."""
-    waiting, seen = [node], set[int]()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    waiting = [node]
+    for node in each_once(waiting):
         if isinstance(node, Mutate):
             waiting.append(node.base)
         elif isinstance(node, (Phi, After)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -22,6 +23,7 @@ from promptlint.expression import (
     Param,
     Test,
     children,
+    each_once,
 )
 from promptlint.link import containers, mutations
 from promptlint.link.messages import role_of
@@ -331,12 +333,8 @@ def _is_of_project(ev: Evaluator, node: Expr, frame: Frame) -> bool:
 
 def _leaves(node: Expr) -> Iterator[Expr]:
     """The parameters, and what is read from outside without arguments, that an expression is made of."""
-    waiting, seen = [node], set[int]()
-    while waiting and len(seen) < MAX_LEAVES:
-        current = waiting.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
+    waiting = [node]
+    for current in islice(each_once(waiting), MAX_LEAVES):
         read = isinstance(current, Attr) and isinstance(current.base, (Import, Global))
         if isinstance(current, (Param, Free)) or read or (isinstance(current, Call) and not current.args):
             yield current

@@ -17,6 +17,7 @@ from promptlint.expression import (
     Phi,
     Slice,
     Test,
+    each_once,
 )
 from promptlint.link import containers, mutations
 from promptlint.link.values import (
@@ -158,12 +159,8 @@ def _runs_backwards(iterable: Expr | None) -> bool:
 
 def _fills_front(step: Expr) -> bool:
     """Whether an iteration puts an element in front of what the list holds."""
-    waiting, seen = [step], set[int]()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    waiting = [step]
+    for node in each_once(waiting):
         if isinstance(node, Either):
             waiting += node.options
         elif isinstance(node, After):

@@ -14,6 +14,7 @@ from promptlint.expression import (
     Expr,
     LoopState,
     Phi,
+    each_once,
 )
 from promptlint.link import conditions, containers, fills, growth, thinking
 from promptlint.link.messages import role_of
@@ -388,12 +389,8 @@ def handed_only(ev: Evaluator, node: Phi) -> bool:
 
 def _same_object(ev: Evaluator, node: Phi, step: Expr) -> bool:
     """Whether every way through ``step`` ends in ``node``; each node of the graph is looked at once."""
-    waiting, seen = [step], set[int]()
-    while waiting:
-        current = waiting.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
+    waiting = [step]
+    for current in each_once(waiting):
         if isinstance(current, After):
             waiting.append(current.before)
         elif isinstance(current, Either):

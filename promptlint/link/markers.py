@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
-from promptlint.expression import AfterLoop, Attr, Call, Element, Expr, Global, Guard, Phi, Test, children
+from promptlint.expression import AfterLoop, Attr, Call, Element, Expr, Global, Guard, Phi, Test, children, each_once
 from promptlint.link.values import (
     MARKERS,
     Const,
@@ -93,12 +93,8 @@ def _carries(value: Value) -> bool:
 
 def _may_pick_few(guard: Guard) -> bool:
     """Whether a test compares positions or sizes, or looks at what the loop itself carries along."""
-    waiting, seen = [guard.test] if guard.test is not None else [], set[int]()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    waiting = [guard.test] if guard.test is not None else []
+    for node in each_once(waiting):
         if isinstance(node, (Phi, AfterLoop)) or (isinstance(node, Test) and node.op in ("<", "<=", ">", ">=")):
             return True
         if isinstance(node, Element):

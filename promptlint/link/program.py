@@ -121,7 +121,8 @@ class Program:
         """Parsed files in which an identifier occurs (tests left out) and whose text matches the pattern ``how``.
 
         In a tree of thousands of files, only those of the package of ``near`` and of packages that import it; and where
-        these are too many, those among them that import it themselves, the nearest first.
+        these are too many, those among them that import it themselves, the nearest first. Once ``MAX_PARSED`` is spent,
+        only what is parsed already and what stands in the folder of ``near``.
         """
         related = self._users(near) if near is not None and len(self.project.files) > MANY_FILES else None
         matches = re.compile(how.encode() if name.isascii() else b"").search
