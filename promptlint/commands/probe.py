@@ -148,8 +148,8 @@ def _sent(planned: Plan, max_requests: int | None) -> Result:
     from promptlint.probe.execute import run, standing_in
     from promptlint.probe.send import RETRIES, Sender
 
-    where = engine.asked(planned)
-    counted = engine.counting(where) if where else standing_in
+    asked = engine.asked(planned)
+    planned, counted = (asked.fitted(planned), asked.count) if asked else (planned, standing_in)
     with terminal.ProgressBar() as progress:
         return run(planned, Sender(max_requests or planned.requests * (RETRIES + 1)), progress, counted)
 

@@ -11,7 +11,7 @@ from promptlint import simulator
 from promptlint.finding import Scope
 from promptlint.probe import bodies
 from promptlint.probe.claims import Claim
-from promptlint.probe.plan import ALONE, FILL, Plan, Step, Trial
+from promptlint.probe.plan import ALONE, FILL, Destination, Plan, Step, Trial
 from promptlint.probe.samples import Sample
 from promptlint.probe.send import NotSent, Refused, Sender, Stop
 from promptlint.probe.verdict import Ruling, Sent, Verdict, judge, refusal
@@ -38,7 +38,7 @@ class Result:
 
 @dataclass(slots=True)
 class Ledger:
-    """All calls that were sent to each destination, for the simulator: what one finds, another may have stored."""
+    """All calls that were sent to each server, for the simulator: what one finds, another may have stored."""
 
     counted: Callable[[Sample], Call]
     calls: dict[str, list[Call]] = field(default_factory=lambda: defaultdict(list))
@@ -48,9 +48,13 @@ class Ledger:
         """The request as it is sent now."""
         return replace(self.counted(sample), at=time.monotonic() - self.began)
 
-    def expect(self, where: str, sample: Sample, call: Call) -> Outcome:
+    def expect(self, where: Destination, sample: Sample, call: Call) -> Outcome:
         """The outcome to expect of a call."""
-        return simulator.predict([*self.calls[where], call], sample.facts)[-1]
+        return simulator.predict([*self.calls[where.server], call], sample.facts)[-1]
+
+    def add(self, where: Destination, call: Call) -> None:
+        """Takes note of a call that was answered."""
+        self.calls[where.server].append(call)
 
 
 def standing_in(sample: Sample) -> Call:
@@ -94,11 +98,11 @@ def _trial(trial: Trial, sender: Sender, ledger: Ledger, verdicts: list[Verdict]
         for step in trial.steps:
             if sent and not trial.destination.local:
                 sender.sleep(SETTLE)
-            url, call = trial.destination.url, ledger.call(step.sample)
-            expected = ledger.expect(url, step.sample, call)
+            where, call = trial.destination, ledger.call(step.sample)
+            expected = ledger.expect(where, step.sample, call)
             body = bodies.diagnosed(step.body, step.sample, before) if step.purpose != ALONE else step.body
-            answer = sender.post(step, trial.destination, body)
-            ledger.calls[url].append(call)
+            answer = sender.post(step, where, body)
+            ledger.add(where, call)
             before = answer.id or None
             sent.append(Sent(step, expected, answer))
             yield step

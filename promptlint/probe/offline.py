@@ -17,11 +17,13 @@ LEAST = 32
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """Tokens that the cache is expected to give: ``control`` to the first request sent again, ``pair`` to the second
-    request, ``ideal`` to a second request that begins as it should. ``why`` says it in the simulator's words.
+    request, ``ideal`` to a second request that begins as it should. ``first`` and ``total`` are all tokens of the
+    first and of the second request. ``why`` says it in the simulator's words.
     """
 
     difference: Divergence | None
     parameters: tuple[str, ...]
+    first: int
     total: int
     control: int
     pair: int
@@ -65,7 +67,9 @@ def forecast(pair: Pair) -> Forecast:
     difference = compare(first.wire.parts[: pair.expected], second.wire.parts)
     total = found.total or control.total
     refused = found.refused or control.refused
-    return Forecast(difference, costly, total, control.read, found.read, ideal, found.why, control.why, refused)
+    return Forecast(
+        difference, costly, control.total, total, control.read, found.read, ideal, found.why, control.why, refused
+    )
 
 
 def _after(first: Call, second: Call, pair: Pair) -> simulator.Outcome:

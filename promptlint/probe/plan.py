@@ -33,6 +33,11 @@ class Destination:
     url: str
 
     @property
+    def server(self) -> str:
+        """Host and port: one cache, whichever of its APIs is spoken."""
+        return urlsplit(self.url).netloc
+
+    @property
     def local(self) -> bool:
         """Whether it is this machine or a private network: then no key is needed, and nothing has to settle."""
         host = urlsplit(self.url).hostname or ""

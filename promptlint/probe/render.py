@@ -41,8 +41,9 @@ def _plan(planned: Plan, paint: Paint, width: int) -> Iterator[str]:
             f" that fails is repeated up to {RETRIES} times where that cannot change the result. Nothing else is sent.",
             width,
         )
-    if where := engine.asked(planned):
-        yield f"The server at {where.url} is asked for the tokens of each prompt (/apply-template, /tokenize)."
+    if asked := engine.asked(planned):
+        routes = listing(asked.routes)
+        yield f"The server at {asked.destination.url} is asked how it counts ({routes}), which computes no answer."
     if planned.unpriced:
         models = listing(planned.unpriced)
         yield f"No price is known for {models}{'' if available() else f': {HINT}'}."

@@ -44,7 +44,7 @@ class Reading:
 class Verdict:
     """The ruling on one claim with its reason, and the requests that it rests on.
 
-    ``offline`` says what was expected before anything was sent. ``diagnosis`` is what the provider itself says.
+    ``diagnosis`` is what the provider itself says.
     """
 
     claim: Claim
@@ -154,6 +154,9 @@ def _broken(forecast: Forecast, first: Sent, control: Sent, pair: Sent) -> tuple
     expected = pair.expected.read * pair.scale
     ideal = _ideal(forecast, control)
     if ideal - expected <= margin(pair.usage.total or 0, pair.step.sample.facts.granularity):
+        alone = _counted(forecast.pair, forecast.total, pair)
+        if ideal - alone > margin(pair.usage.total or 0, pair.step.sample.facts.granularity):
+            return Ruling.INCONCLUSIVE, "an earlier request of this probe has stored what this one would lose"
         return Ruling.INCONCLUSIVE, f"only {max(0, round(ideal - expected)):,} tokens are at stake: too few to tell"
     lost = round(ideal) - read
     if read <= (expected + ideal) / 2:
@@ -190,7 +193,12 @@ def _ideal(forecast: Forecast, control: Sent) -> float:
     read = control.usage.read or 0
     if forecast.control <= forecast.ideal:
         return read
-    return min(read, forecast.ideal * control.scale)
+    return min(read, _counted(forecast.ideal, forecast.first, control))
+
+
+def _counted(tokens: int, of: int, one: Sent) -> float:
+    """Tokens of a forecast as the provider counts them, by what both make of the whole request."""
+    return tokens * (one.usage.total or of) / of if of else tokens
 
 
 def _of(one: Sent) -> str:

@@ -56,7 +56,7 @@ def test_hidden_findings_come_with_the_options_that_show_them(report: Report) ->
     report = replace(report, findings=(hidden, report.findings[0]), unparsed=0)
     assert last_lines(report, [report.findings[1]])[1:] == [
         "To see what could be changed about it: promptlint check --diff --unsafe-fixes",
-        "Not shown: 1 info below the thresholds (--min-severity info --min-confidence low shows it)."
+        "Not shown: 1 info below the thresholds (--min-severity info --min-confidence low shows it).",
     ]
 
 

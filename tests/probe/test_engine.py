@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import ast
 import json
-import shutil
+import threading
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
 from benchmarks.engines.llama import Llama, server
-from promptlint.probe import engine, plan, program
+from benchmarks.engines.verdicts import examined, function, listed, sent, wrong
+from promptlint.probe import engine, plan
 from promptlint.probe.claims import Claim, claims
-from promptlint.probe.execute import Result, run
-from promptlint.probe.send import Sender
-from promptlint.probe.twice import Stage
-from tests.probe.build import MANUAL, Body, claude, finding, read, recorded, response, turn
+from tests.probe.build import MANUAL, Body, chat, claude, clocks, finding, read, recorded, response, turn
 
-SHOP = Path(__file__).parent / "data" / "shop.py"
+FAULTS, SOUND = listed("FAULTS"), listed("SOUND")
 
 
 @pytest.fixture
@@ -28,54 +27,21 @@ def llama() -> Iterator[Llama]:
 
 
 @pytest.fixture(scope="module")
-def examined(tmp_path_factory: pytest.TempPathFactory) -> list[Claim]:
+def program() -> list[Claim]:
     """What is expected of each call of the program, from its runs without a network."""
-    folder = tmp_path_factory.mktemp("work") / "shop"
-    folder.mkdir()
-    shutil.copy(SHOP, folder)
-    with Stage("shop:everything", folder) as stage:
-        made, _ = program.examine(stage, [], program.reader("llama_cpp", None), lambda *_: None)
-        assert stage.notes == []
-    return made
+    return examined("llama_cpp")
 
 
-def sent(made: list[Claim], llama: Llama) -> Result:
-    planned = plan.make(made, base_url=llama.address)
-    where = engine.asked(planned)
-    assert where is not None
-    return run(planned, Sender(), lambda *_: None, engine.counting(where))
-
-
-def function(claim: Claim) -> str:
-    assert claim.pair is not None
-    return claim.pair.first.exchange.stack[0].function
-
-
-def listed(name: str) -> set[str]:
-    """The functions in a tuple of the program, which is not imported here."""
-    for node in ast.parse(SHOP.read_text()).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-            return {ast.unparse(item) for item in ast.walk(node.value) if isinstance(item, ast.Name)}
-    raise AssertionError(name)
-
-
-FAULTS, SOUND = listed("FAULTS"), listed("SOUND")
-
-
-def test_every_verdict_is_right(llama: Llama, examined: list[Claim]) -> None:
-    result = sent(examined, llama)
-    rulings = {function(verdict.claim): verdict.ruling.value for verdict in result.verdicts}
-    assert rulings == dict.fromkeys(FAULTS, "confirmed") | dict.fromkeys(SOUND, "refuted")
+def test_every_verdict_and_every_count_is_right(llama: Llama, program: list[Claim]) -> None:
+    result = sent(program, llama.address)
+    assert wrong(result.verdicts) == []
     assert (len(FAULTS), len(SOUND)) >= (15, 10)
-    for verdict in result.verdicts:
-        assert len(verdict.readings) == 3
-        for reading in verdict.readings:
-            assert (reading.predicted, reading.predicted_total) == (reading.read, reading.total), verdict.claim.site
+    assert all(len(verdict.readings) == 3 for verdict in result.verdicts)
 
 
-def test_what_is_expected_beforehand_is_what_comes(examined: list[Claim]) -> None:
-    assert {function(c) for c in examined if c.forecast and c.forecast.breaks} == FAULTS
-    assert {function(c) for c in examined if c.forecast and not c.forecast.breaks} == SOUND
+def test_what_is_expected_beforehand_is_what_comes(program: list[Claim]) -> None:
+    assert {function(c) for c in program if c.forecast and c.forecast.breaks} == FAULTS
+    assert {function(c) for c in program if c.forecast and not c.forecast.breaks} == SOUND
 
 
 @pytest.mark.parametrize(
@@ -91,7 +57,7 @@ def test_the_other_apis(llama: Llama, pair: list[Body]) -> None:
     api = "messages" if "system" in pair[0] else "responses"
     exchanges = recorded([_plain(body) for body in pair], api)
     made = claims([finding()], read(exchanges, served_by="llama_cpp"))
-    [verdict] = sent(made, llama).verdicts
+    [verdict] = sent(made, llama.address).verdicts
     assert verdict.ruling.value == "confirmed"
     for reading in verdict.readings:
         assert (reading.predicted, reading.predicted_total) == (reading.read, reading.total)
@@ -114,3 +80,66 @@ def _plain(body: Body) -> Body:
         for item in body["input"]
     ]
     return body | {"model": "tiny", "input": items}
+
+
+METRICS = """# TYPE vllm:cache_config_info gauge
+vllm:cache_config_info{_block_size_resolved="True",block_size="32",cache_dtype="auto"} 1.0
+"""
+
+
+@contextmanager
+def vllm(metrics: str, status: int = 200) -> Iterator[tuple[str, list[Any]]]:
+    """What vLLM says about itself: three tokens for every prompt, and its metrics."""
+    asked: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._say(metrics.encode())
+
+        def do_POST(self) -> None:
+            asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self._say(b'{"count": 3, "tokens": [7, 8, 9]}')
+
+        def _say(self, data: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{running.server_address[1]}", asked
+    finally:
+        running.shutdown()
+        running.server_close()
+
+
+def asked_at(url: str, exchanges: Any) -> tuple[engine.Engine, plan.Plan]:
+    planned = plan.make(claims([finding()], read(exchanges, served_by="vllm")), base_url=url)
+    found = engine.asked(planned)
+    assert found
+    return found, found.fitted(planned)
+
+
+def test_vllm_tells_its_tokens_and_the_size_of_its_blocks() -> None:
+    with vllm(METRICS) as (url, asked):
+        found, fitted = asked_at(url, clocks(claude))
+        sample = fitted.trials[0].steps[0].sample
+        assert (sample.facts.granularity, sample.facts.minimum) == (32, 32)
+        assert tuple(found.count(sample).blocks[0].tokens) == (7, 8, 9)
+        assert [message["role"] for message in asked[0]["messages"]] == ["system", "user"]
+        assert found.routes == ("/tokenize", "/metrics")
+
+
+@pytest.mark.parametrize("metrics", ["", "vllm:cache_config_info{} 1.0"])
+@pytest.mark.parametrize("status", [200, 404])
+def test_a_server_that_tells_nothing_is_taken_as_usual(metrics: str, status: int) -> None:
+    with vllm(metrics, status) as (url, _):
+        found, fitted = asked_at(url, clocks(chat, "chat"))
+        sample = fitted.trials[0].steps[0].sample
+        assert sample.facts.granularity == 16
+        assert sum(len(block.tokens) for block in found.count(sample).blocks) > 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from promptlint.finding import Region, Scope
+from promptlint.trace.format import Frame
 from tests.emulator import Fault, Vendor
 from tests.probe.build import (
     CLAUDE,
@@ -281,6 +283,15 @@ def test_requests_that_were_in_the_cache_before(vendor: Vendor) -> None:
     assert probed(exchanges, vendor.url, [finding()]).only.ruling == "confirmed"
     ruling, reason = probed(exchanges, vendor.url, [finding()]).short
     assert (ruling, "before the probe began" in reason) == ("inconclusive", True)
+
+
+def test_an_earlier_pair_has_stored_what_a_later_one_would_lose(vendor: Vendor) -> None:
+    """Two places in the code send the same texts."""
+    there = (Frame("app/other.py", 3, "ask"),)
+    again = [replace(one, id=f"o{one.id}", stack=there) for one in clocks(claude)]
+    verdicts = probed([*clocks(claude), *again], vendor.url).result.verdicts
+    assert [verdict.ruling.value for verdict in verdicts] == ["confirmed", "inconclusive"]
+    assert verdicts[1].reason == "an earlier request of this probe has stored what this one would lose"
 
 
 def test_an_earlier_difference_hides_a_later_one(vendor: Vendor) -> None:

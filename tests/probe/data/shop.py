@@ -1,4 +1,4 @@
-"""A program for the probe: fifteen and more ways to lose the cache, and ten ways to keep it, a function each."""
+"""A program for the probe: more than fifteen ways to lose the cache, and more than ten to keep it, a function each."""
 
 import json
 import random
@@ -7,12 +7,14 @@ import uuid
 from datetime import date, datetime
 from pathlib import Path
 
+import anthropic
 import openai
 
 client = openai.OpenAI()
+claude = anthropic.Anthropic()
 STARTED = uuid.uuid4()
 
-MANUAL = "You are a careful assistant for the order desk of a small shop. Answer briefly. " * 6
+MANUAL = "You are a careful assistant for the order desk of a small shop. Answer briefly. " * 8
 EXAMPLES = [f"Example {n}: an order of {n} chairs is answered with the date of delivery." for n in range(12)]
 TOPICS = {"chairs", "tables", "lamps", "beds", "shelves", "sofas", "desks", "mirrors"}
 
@@ -169,6 +171,90 @@ def answers_cut_when_stored() -> None:
         history.append({"role": "assistant", "content": (answer.choices[0].message.content or "") * 4})
 
 
+def name_of_the_customer() -> None:
+    for name in ("Ada", "Grace"):
+        text = f"You speak with {name}. {MANUAL}"
+        client.chat.completions.create(model="tiny", messages=[system(text), user(f"{name} says hello")])
+
+
+def documents_in_the_system_text() -> None:
+    history = []
+    for number, question in enumerate(QUESTIONS):
+        history.append(user(question))
+        head = system(f"What was found: {EXAMPLES[number]} {MANUAL}")
+        answer = client.chat.completions.create(model="tiny", messages=[head, *history])
+        history.append({"role": "assistant", "content": answer.choices[0].message.content})
+
+
+def mode_switched_in_the_middle() -> None:
+    history = []
+    for number, question in enumerate(QUESTIONS):
+        history.append(user(question))
+        head = system(("Only plan. " if number == 0 else "Now act. ") + MANUAL)
+        answer = client.chat.completions.create(model="tiny", messages=[head, *history])
+        history.append({"role": "assistant", "content": answer.choices[0].message.content})
+
+
+def time_in_a_tool() -> None:
+    tools = [tool("find", title=f"as of {datetime.now():%H:%M}"), *TOOLS[1:]]
+    client.chat.completions.create(model="tiny", messages=[system(MANUAL), user("Hello")], tools=tools)
+
+
+def answers_written_anew() -> None:
+    history = []
+    for question in QUESTIONS:
+        history.append(user(question))
+        answer = client.chat.completions.create(model="tiny", messages=[system("Be brief."), *history])
+        history = [{**m, "content": m["content"].replace('", "', '","')} for m in history]
+        said = {"text": answer.choices[0].message.content, "topics": sorted(TOPICS), "manual": MANUAL}
+        history.append({"role": "assistant", "content": json.dumps(said)})
+
+
+def lead(text: str) -> dict:
+    return {"role": "developer", "content": [{"type": "input_text", "text": text}]}
+
+
+def asked(text: str) -> dict:
+    return {"role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+def answered(text: str) -> dict:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def clock_in_responses() -> None:
+    text = f"It is {datetime.now()}. {MANUAL}"
+    client.responses.create(model="tiny", input=[lead(text), asked("Hello")])
+
+
+def rewritten_items_of_responses() -> None:
+    items = []
+    for question in QUESTIONS:
+        if len(items) > 2:
+            items[0] = asked("(an old question)")
+        items.append(asked(question))
+        reply = client.responses.create(model="tiny", input=[lead("Be polite."), *items])
+        items.append(answered(reply.output_text * 4))
+
+
+def clock_in_messages() -> None:
+    text = f"It is {datetime.now()}. {MANUAL}"
+    claude.messages.create(model="tiny", max_tokens=50, system=text, messages=[user("Hello")])
+
+
+def tools_of_messages_from_a_set() -> None:
+    tools = [{"name": name, "description": f"Use {name}. " * 12, "input_schema": tool(name)["function"]["parameters"]} for name in set(NAMES)]
+    claude.messages.create(model="tiny", max_tokens=50, system=MANUAL, messages=[user("Hello")], tools=tools)
+
+
+def window_of_messages() -> None:
+    history = []
+    for question in (*QUESTIONS, *QUESTIONS):
+        history.append(user(question))
+        reply = claude.messages.create(model="tiny", max_tokens=50, system="Be polite.", messages=history[-5:])
+        history.append({"role": "assistant", "content": reply.content[0].text * 4})
+
+
 # --- sound ------------------------------------------------------------------------------------------------------------
 
 
@@ -238,6 +324,30 @@ def streamed_conversation() -> None:
         history.append({"role": "assistant", "content": text})
 
 
+def conversation_in_responses() -> None:
+    items = []
+    for question in QUESTIONS:
+        items.append(asked(question))
+        reply = client.responses.create(model="tiny", input=[lead(MANUAL), *items])
+        items.append(answered(reply.output_text))
+
+
+def conversation_in_messages() -> None:
+    history = []
+    for question in QUESTIONS:
+        history.append(user(question))
+        reply = claude.messages.create(model="tiny", max_tokens=50, system=MANUAL, messages=history)
+        history.append({"role": "assistant", "content": reply.content[0].text})
+
+
+def stream_of_messages() -> None:
+    history = []
+    for question in QUESTIONS:
+        history.append(user(question))
+        with claude.messages.stream(model="tiny", max_tokens=50, system=MANUAL, messages=history) as stream:
+            history.append({"role": "assistant", "content": stream.get_final_text()})
+
+
 FAULTS = (
     clock_to_the_microsecond,
     clock_to_the_minute,
@@ -258,6 +368,16 @@ FAULTS = (
     note_in_front_of_the_history,
     reminder_that_is_not_kept,
     answers_cut_when_stored,
+    name_of_the_customer,
+    documents_in_the_system_text,
+    mode_switched_in_the_middle,
+    time_in_a_tool,
+    answers_written_anew,
+    clock_in_responses,
+    rewritten_items_of_responses,
+    clock_in_messages,
+    tools_of_messages_from_a_set,
+    window_of_messages,
 )
 SOUND = (
     the_same_again,
@@ -271,6 +391,9 @@ SOUND = (
     year_only,
     id_outside_of_the_prompt,
     streamed_conversation,
+    conversation_in_responses,
+    conversation_in_messages,
+    stream_of_messages,
 )
 
 
