@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -40,6 +41,7 @@ class Invalidation:
     may_drop: tuple[str, ...] = ()
     default: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    as_of: date | None = None
     confidence: str = "high"
 
 
@@ -68,7 +70,9 @@ class Facts:
     parameters that cannot stand beside a cache object.
 
     ``policy`` is one of ``POLICIES``. ``read`` is the price of a cached token in prices of an uncached one, ``None``
-    when not known; ``write`` the same for written tokens, by lifetime. ``window`` counts the breakpoints among which an
+    when not known; ``write`` the same for written tokens, by lifetime. ``read_unmarked`` is the price of reading for
+    requests without a marker, where the provider caches those by itself and charges nothing for writing them;
+    ``storage`` that of keeping a token in a cache object for an hour. ``window`` counts the breakpoints among which an
     earlier write is found. ``concurrent``: a request can read from one that is still running.
     ``input_includes_cached`` says whether the usage counts cached tokens as input, too; ``usage_input``,
     ``usage_read`` and ``usage_write`` are paths in the response. ``prices`` is the provider's name in the package
@@ -103,7 +107,9 @@ class Facts:
     object_conflicts: tuple[str, ...] = ()
     policy: str = "none"
     read: float | None = None
+    read_unmarked: float | None = None
     write: tuple[tuple[str, float], ...] = ()
+    storage: float | None = None
     window: int | None = None
     concurrent: bool = False
     input_includes_cached: bool | None = None
@@ -232,6 +238,7 @@ class Table:
             (f"{p.name} '{row['pattern']}'" for p, row in zip(line, matches, strict=True) if row), line[0].name
         )
         found = {field: value for field in _LOOKED_UP if (value := look(field)) is not None}
+        found |= {field: _joined(p.table.get(field, ()) for p in line) for field in _NOTES}
         if not found.get("marker"):
             found |= {"max_breakpoints": None, "too_many": ""}
         if not found.get("ttls"):
@@ -292,6 +299,11 @@ class Table:
         return next((target for pattern, target in self.patterns[section] if pattern.search(text)), None)
 
 
+def _joined(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """All texts in order, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(lists)))
+
+
 def _host(base_url: str) -> str:
     """Host, port and path of a URL, also of one without a scheme."""
     try:
@@ -337,9 +349,10 @@ def _with_own(document: dict[str, Any], rows: Sequence[_Row]) -> dict[str, Any]:
         if not isinstance(name, str) or not name:
             raise KnowledgeError(f'{_OWN} {number}, field "name": missing')
         given = {key: value for key, value in row.items() if key not in ("name", "hosts")}
-        known = tables.get(name, {"sources": [_USER], "as_of": document.get("as_of"), "confidence": "med"})
+        stamp = {"sources": [_USER], "as_of": document.get("as_of"), "confidence": "med"}
+        known = tables.get(name, stamp)
         lists = {
-            key: [*_rows(given, key, f'{_OWN} "{name}"'), *known.get(key, [])]
+            key: [*({**stamp, **row} for row in _rows(given, key, f'{_OWN} "{name}"')), *known.get(key, [])]
             for key in ("models", "invalidation")
             if key in given or key in known
         }
@@ -398,15 +411,20 @@ def _provider(name: str, table: object, where: str, tags: frozenset[str]) -> _Pr
     models = []
     for number, row in enumerate(_rows(table, "models", where), 1):
         label = f"{where}, model row {number} ({row.get('pattern', '?')!r})"
-        fields = _checked(row, label, _MODEL_FIELDS, ("pattern",), tags)
+        fields = _checked(row, label, _MODEL_FIELDS, ("pattern", *_STAMP), tags)
         models.append((_regex(fields["pattern"], f'{label}, field "pattern"'), fields))
     changes = []
     for number, row in enumerate(_rows(table, "invalidation", where), 1):
         label = f"{where}, invalidation row {number} ({row.get('change', '?')!r})"
-        changes.append(Invalidation(**_checked(row, label, _CHANGE_FIELDS, ("change", "parameters", "drops"), tags)))
+        needed = ("change", "parameters", "drops", *_STAMP)
+        changes.append(Invalidation(**_checked(row, label, _CHANGE_FIELDS, needed, tags)))
     rest = {key: value for key, value in table.items() if key not in ("models", "invalidation")}
-    needed = ("sources", "as_of", "confidence") + (() if "inherits" in rest else ("trigger",))
+    needed = _STAMP if "inherits" in rest else (*_STAMP, "trigger")
     return _Provider(name, _checked(rest, where, _TABLE_FIELDS, needed, tags), tuple(models), tuple(changes))
+
+
+_STAMP = ("sources", "as_of", "confidence")
+"""What every row says of itself."""
 
 
 def _references(rows: Mapping[str, _Provider], where: str) -> None:
@@ -479,6 +497,8 @@ _COMMON_FIELDS: dict[str, _Check] = {
     "retentions": _TEXTS,
     "policy": _one_of(*POLICIES),
     "read": _FACTOR,
+    "read_unmarked": _FACTOR,
+    "storage": _FACTOR,
     "write": _FACTORS,
     "forgets_thinking": _FLAG,
     "sources": _TEXTS,
@@ -516,8 +536,11 @@ _CHANGE_FIELDS: dict[str, _Check] = {
     "may_drop": _subset(*_REGIONS),
     "default": _TEXTS,
     "sources": _TEXTS,
+    "as_of": _DATE,
     "confidence": _one_of(*_CONFIDENCES),
 }
+_NOTES = ("pitfalls", "disputed")
+"""Fields whose texts add up over the providers that one inherits from."""
 _LOOKED_UP = tuple(f.name for f in fields(Facts) if f.name in _TABLE_FIELDS | _MODEL_FIELDS)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import date
 from textwrap import wrap
 
 from promptlint.output.paint import Paint
@@ -64,26 +65,32 @@ def _details(known: Facts, paint: Paint, width: int) -> Iterator[str]:
     yield paint(f"{known.provider}{f', {known.model}' if known.model else ''}", "bold")
     for label, value in _fields(known):
         yield from _wrapped(f"  {label}: ", value, width)
-    if not known.model and known.provider in providers() and (rows := model_rows(known.provider)):
+    rows = model_rows(known.provider) if not known.model and known.provider in providers() else ()
+    if rows:
         yield "  by model (regular expressions, the first that is found counts):"
         for row in rows:
             stated = [f"{key} {_value(value)}" for key, value in row.items() if key not in _ABOUT]
-            about = f"{', '.join(row.get('sources', ()))} {row.get('as_of', '')} {row.get('confidence', '')}".strip()
-            yield from _wrapped("    ", f"{row['pattern']}: {', '.join(stated) or 'as above'} [{about}]", width)
+            about = _stamp(row["sources"], row["as_of"], row["confidence"])
+            yield from _wrapped("    ", f"{row['pattern']}: {', '.join(stated)} [{about}]", width)
     if known.invalidation:
         yield "  a change of parameters costs:"
         for change in known.invalidation:
             lost = ", ".join(change.drops) + (f"; by model {', '.join(change.may_drop)}" if change.may_drop else "")
-            tags = f"{', '.join(change.sources)} {change.confidence}".strip()
-            yield from _wrapped("    ", f"{', '.join(change.parameters)} ({change.change}): {lost} [{tags}]", width)
+            about = _stamp(change.sources, change.as_of, change.confidence)
+            yield from _wrapped("    ", f"{', '.join(change.parameters)} ({change.change}): {lost} [{about}]", width)
     for title, notes in (("watch out", known.pitfalls), ("sources differ", known.disputed)):
         if notes:
             yield f"  {title}:"
             for note in notes:
                 yield from _wrapped("    - ", note, width)
     yield f"  as of {known.as_of}, confidence {known.confidence}, {known.source}"
-    for tag in known.sources:
+    tags = [*known.sources, *(tag for row in rows for tag in row["sources"])]
+    for tag in dict.fromkeys([*tags, *(tag for change in known.invalidation for tag in change.sources)]):
         yield from _wrapped(f"    {tag}: ", source(tag), width)
+
+
+def _stamp(sources: Sequence[str], as_of: date | None, confidence: str) -> str:
+    return f"{', '.join(sources)} {as_of} {confidence}".strip()
 
 
 _ABOUT = ("pattern", "sources", "as_of", "confidence")
@@ -126,8 +133,18 @@ def _fields(known: Facts) -> Iterator[tuple[str, str]]:
     if known.window:
         yield "read window", f"{known.window} breakpoints"
     yield "price of a cached token", _read(known)
+    if known.read_unmarked is not None:
+        yield "without a marker", f"{known.read_unmarked:g}, and writing costs nothing extra"
     yield "price of a written token", _written(known)
+    if known.storage is not None:
+        yield "price of keeping a token in a cache object for an hour", f"{known.storage:g}"
     yield "lifetime", _lifetime(known)
+    if known.retentions:
+        yield "values of prompt_cache_retention", ", ".join(known.retentions)
+    if known.concurrent:
+        yield "requests sent together", "the others read what the first one has begun to store"
+    if known.forgets_thinking:
+        yield "thinking of earlier turns", "taken out by the server when the user speaks again"
     if known.routing:
         yield "keeps requests together", known.routing
     for label, paths in (("input", known.usage_input), ("read", known.usage_read), ("written", known.usage_write)):

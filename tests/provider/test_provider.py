@@ -288,6 +288,31 @@ def test_every_provider_has_facts_with_a_date_and_a_source() -> None:
         assert found.minimum > 0, provider
 
 
+DISPUTED = {  # what the collection of facts lists as contradictions, and where a reader must find each
+    "anthropic": ["thinking and effort", "fast mode", "minimums have moved", "for Opus 5 only in some", "rate limits"],
+    "vertex_anthropic": ["refused until July 2026", "fast mode"],
+    "bedrock_anthropic": ["AWS's table says 4,096", "taken as refused", "thinking and effort"],
+    "openai": ["80 breakpoints", "221 tokens", "instructions", "prompt_cache_key", "rate limits", "12h writes"],
+    "azure_openai": ["the latest 50", "prompt_cache_key"],
+    "gemini": ["1,024 for Flash and 4,096 for Pro"],
+    "vertex_gemini": ["6,144 or 4,096", "1,024 for Flash"],
+    "dashscope": ["256 tokens"],
+}
+
+
+@pytest.mark.parametrize("provider", DISPUTED)
+def test_contradictions_are_said_in_the_row(provider: str) -> None:
+    """Those of a provider that one inherits from hold, too."""
+    said = " / ".join(facts(provider, None).disputed)
+    assert [words for words in DISPUTED[provider] if words not in said] == []
+
+
+def test_every_row_says_where_it_is_from() -> None:
+    for name, table in tomllib.loads(TEXT)["providers"].items():
+        for row in (table, *table.get("models", []), *table.get("invalidation", [])):
+            assert {"sources", "as_of", "confidence"} <= row.keys(), (name, row)
+
+
 def test_every_model_row_can_be_reached() -> None:
     """A row behind a more general one would never be used."""
     examples = {
@@ -302,13 +327,15 @@ def test_every_model_row_can_be_reached() -> None:
         "bedrock": "meta.llama3-70b-instruct-v1:0",
         "openai": "gpt-6.2-sol gpt-6.1-sol gpt-5.6-sol gpt-5-pro gpt-5.5 gpt-5 gpt-4.1 gpt-4o gpt-4-turbo",
         "azure_openai": "gpt-5.6-sol gpt-4o",
-        "gemini": "gemini-4-argon gemini-3-flash-preview gemini-3.1-pro-preview gemini-2.5-pro gemini-2.0-flash",
+        "gemini": "gemini-4-argon gemini-3-flash-preview gemini-3.1-pro-preview gemini-3.8-flash gemini-3.6-flash "
+        "gemini-2.5-pro gemini-2.5-flash gemini-2.5-flash-lite gemini-2.0-flash",
         "vertex_gemini": "gemini-4-argon",
         "moonshot": "kimi-k3.1-pro-highspeed kimi-k3.1-pro kimi-k2.7",
         "deepseek": "deepseek-v4-pro deepseek-v4-flash",
         "xai": "grok-4.5 grok-4.20 grok-code-fast-1",
         "dashscope": "qwen4-max qwen3-max",
         "groq": "openai/gpt-oss-120b",
+        "minimax": "minimax-m2.7",
         "openrouter": "anthropic/claude-opus-5 google/gemini-2.5-pro openai/gpt-oss-120b openai/gpt-4o "
         "deepseek/deepseek-chat x-ai/grok-4 moonshotai/kimi-k3 qwen/qwen3-max",
     }
@@ -348,6 +375,7 @@ def test_facts_can_be_made_by_hand() -> None:
             "'mythos-(preview', min_tokens",
             "model row 4 ('mythos-(preview'), field \"pattern\": 'mythos-(preview' is no regular expression",
         ),
+        ('"V1"], as_of = 2026-09-01', '"V1"]', 'model row 9 (\'gemini-2\'), field "as_of": missing'),
         (
             'sources = ["MM1", "L"]',
             'sources = ["MM2", "L"]',
