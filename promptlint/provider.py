@@ -61,13 +61,14 @@ class Facts:
 
     ``marker`` is the key of a marker on a block, ``converse_marker`` what it is in Bedrock's Converse API,
     ``request_marker`` the same wish for the whole request; empty where the model takes none. ``too_many`` says what
-    becomes of surplus markers: "error", "dropped" or "" (not known). ``lookback`` counts the blocks ahead of a marker
-    in which an earlier write is found. ``unmarkable`` lists types of block that cannot carry a marker. ``ttls`` are the
-    lifetimes a marker can ask for, ``ttl_seconds`` the lifetime without a choice (0 = no promise). ``granularity`` is
-    the number of tokens by which a cached prefix grows. ``routing`` names the parameter that keeps requests with one
-    prefix together. ``refuses`` are cache fields answered with an error ("request cache_control": the one of the whole
-    request), and ``retentions`` the values of ``prompt_cache_retention`` that are not. ``object_conflicts`` are
-    parameters that cannot stand beside a cache object.
+    becomes of surplus markers: "error", "dropped" or "" (not known). ``lookback`` counts the blocks ahead of a
+    marker in which an earlier write is found. ``unmarkable`` lists types of block that cannot carry a marker,
+    ``prewarm_refuses`` what a request for no output ("max_tokens" 0) must not set ("stream=true"). ``ttls`` are the
+    lifetimes a marker can ask for, ``ttl_seconds`` the lifetime without a choice (0 = no promise). ``granularity``
+    is the number of tokens by which a cached prefix grows. ``routing`` names the parameter that keeps requests with
+    one prefix together. ``refuses`` are cache fields answered with an error ("request cache_control": the one of
+    the whole request), and ``retentions`` the values of ``prompt_cache_retention`` that are not.
+    ``object_conflicts`` are parameters that cannot stand beside a cache object.
 
     ``policy`` is one of ``POLICIES``. ``read`` is the price of a cached token in prices of an uncached one, ``None``
     when not known; ``write`` the same for written tokens, by lifetime. ``read_unmarked`` is the price of reading for
@@ -97,6 +98,7 @@ class Facts:
     too_many: str = ""
     lookback: int | None = None
     unmarkable: tuple[str, ...] = ()
+    prewarm_refuses: tuple[str, ...] = ()
     ttls: tuple[str, ...] = ()
     default_ttl: str | None = None
     ttl_seconds: int | None = None
@@ -419,8 +421,8 @@ def _provider(name: str, table: object, where: str, tags: frozenset[str]) -> _Pr
         needed = ("change", "parameters", "drops", *_STAMP)
         changes.append(Invalidation(**_checked(row, label, _CHANGE_FIELDS, needed, tags)))
     rest = {key: value for key, value in table.items() if key not in ("models", "invalidation")}
-    needed = _STAMP if "inherits" in rest else (*_STAMP, "trigger")
-    return _Provider(name, _checked(rest, where, _TABLE_FIELDS, needed, tags), tuple(models), tuple(changes))
+    own = _checked(rest, where, _TABLE_FIELDS, (*_STAMP, *(() if "inherits" in rest else ("trigger",))), tags)
+    return _Provider(name, own, tuple(models), tuple(changes))
 
 
 _STAMP = ("sources", "as_of", "confidence")
@@ -512,6 +514,7 @@ _TABLE_FIELDS: dict[str, _Check] = _COMMON_FIELDS | {
     "too_many": _one_of("error", "dropped"),
     "lookback": _COUNT,
     "unmarkable": _TEXTS,
+    "prewarm_refuses": _TEXTS,
     "default_ttl": _TEXT,
     "longer_ttl_first": _FLAG,
     "routing": _TEXT,

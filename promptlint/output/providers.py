@@ -158,6 +158,8 @@ def _fields(known: Facts) -> Iterator[tuple[str, str]]:
         yield "diagnostics", known.diagnostics
     if known.unmarkable:
         yield "takes no marker", ", ".join(known.unmarkable)
+    if known.prewarm_refuses:
+        yield "not beside max_tokens = 0", ", ".join(known.prewarm_refuses)
     if known.refuses:
         yield "refuses", ", ".join(known.refuses)
     if known.object_conflicts:

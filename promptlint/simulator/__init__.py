@@ -8,6 +8,7 @@ examples that vendors publish (tests/simulator).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from promptlint.provider import Facts, facts
@@ -41,8 +42,16 @@ def predict(requests: Sequence[Call], known: Facts) -> list[Outcome]:
     if known.object_conflicts:
         return objects.predict(requests, known)
     if known.policy == "markers" and known.trigger == "automatic" and not any(call.marked for call in requests):
-        return blocks.predict(requests, known)  # Qwen, MiniMax: automatic where no marker is set
+        return _unmarked(requests, known)
     if known.policy not in _FAMILIES:
         why = f"nothing is known about caching at {known.provider}: counted as uncached"
         return [Outcome(0, sum(len(block.tokens) for block in call.blocks), why=why) for call in requests]
     return _FAMILIES[known.policy](requests, known)
+
+
+def _unmarked(requests: Sequence[Call], known: Facts) -> list[Outcome]:
+    """Qwen, MiniMax: automatic where no marker is set, at prices of its own."""
+    if known.read_unmarked is None:
+        return blocks.predict(requests, known)
+    free = replace(known, write=())
+    return [replace(outcome, unmarked=True) for outcome in blocks.predict(requests, free)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
+from typing import Protocol, TypeVar
 
 from promptlint.provider import Facts
 
@@ -57,7 +58,8 @@ class Outcome:
 
     ``written`` are the tokens that are billed as a cache write, by lifetime; a provider that takes no fee for writing
     counts them as ``uncached``. ``refused`` is the error that the API answers with. ``storage`` counts token-hours that
-    are billed for keeping a cache object. ``why`` says in words where the reading ended.
+    are billed for keeping a cache object. ``unmarked``: cached without having asked, at a provider where that has a
+    price of its own. ``why`` says in words where the reading ended.
     """
 
     read: int
@@ -66,6 +68,7 @@ class Outcome:
     why: str = ""
     refused: str = ""
     storage: float = 0.0
+    unmarked: bool = False
 
     @property
     def total(self) -> int:
@@ -73,9 +76,14 @@ class Outcome:
         return self.read + self.uncached + sum(tokens for _, tokens in self.written)
 
     def weight(self, facts: Facts) -> float:
-        """The price of the input in prices of an uncached token; without a known price a read counts as uncached."""
-        read = 1.0 if facts.read is None else facts.read
-        return self.uncached + read * self.read + sum(facts.write_price(ttl) * n for ttl, n in self.written)
+        """The price of the input in prices of an uncached token, with what is paid for keeping it.
+
+        Without a known price a read counts as uncached, and keeping counts nothing.
+        """
+        read = facts.read_unmarked if self.unmarked else facts.read
+        written = sum(facts.write_price(ttl) * tokens for ttl, tokens in self.written)
+        kept = self.storage * (facts.storage or 0.0)
+        return self.uncached + (1.0 if read is None else read) * self.read + written + kept
 
 
 def refusal(message: str) -> Outcome:
@@ -83,9 +91,35 @@ def refusal(message: str) -> Outcome:
     return Outcome(0, 0, why="the API refuses the request", refused=message)
 
 
+class Piece(Protocol):
+    """A block of a prompt, whatever else is known of it."""
+
+    @property
+    def region(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def role(self) -> str: ...
+
+
+P = TypeVar("P", bound=Piece)
+
+
 def ordered(call: Call, facts: Facts) -> tuple[Block, ...]:
-    """The blocks of a call in wire order."""
-    return tuple(sorted(call.blocks, key=lambda block: facts.order.index(block.region)))
+    """The blocks of a call that the model gets to see, in wire order."""
+    return tuple(rendered(sorted(call.blocks, key=lambda block: facts.order.index(block.region)), facts))
+
+
+def rendered(pieces: Sequence[P], facts: Facts) -> Iterator[P]:
+    """What the model gets to see: some servers take out thinking from before the user last spoke."""
+    spoke = max((i for i, piece in enumerate(pieces) if _speaks(piece)), default=-1) if facts.forgets_thinking else -1
+    for index, piece in enumerate(pieces):
+        if index > spoke or piece.kind not in ("thinking", "redacted_thinking"):
+            yield piece
+
+
+def _speaks(piece: Piece) -> bool:
+    return piece.region == "messages" and piece.role == "user" and piece.kind != "tool_result"
 
 
 def sizes(blocks: Sequence[Block]) -> list[int]:

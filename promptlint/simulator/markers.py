@@ -6,7 +6,7 @@ the longest. What is not stored in between: blocks without a marker, however oft
 
 Source: Anthropic, "Prompt caching" (tags A1, A2 of providers.toml). Taken where the page is silent: an entry is found
 whatever lifetime it was written with and keeps it; a marker inside the part that is read stores nothing new. Left out:
-the markers that server tools add, and thinking blocks that older models strip from the prompt.
+the markers that server tools add inside a response.
 """
 
 from __future__ import annotations
@@ -71,6 +71,11 @@ def refused(call: Call, blocks: Sequence[Block], facts: Facts) -> str:
             return "cache_control cannot be set for empty text blocks"
         if facts.ttls and _ttl(block.marker, facts) not in facts.ttls:
             return f"no lifetime {block.marker!r}: {' or '.join(facts.ttls)}"
+    if call.parameters.get("max_tokens") == "0":
+        for clash in facts.prewarm_refuses:
+            name, _, value = clash.partition("=")
+            if name in call.parameters and value in ("", call.parameters[name].lower()):
+                return f"max_tokens = 0 cannot stand beside {clash}"
     if facts.longer_ttl_first:
         lives = [facts.lifetime(_ttl(block.marker, facts)) or 0 for block in explicit]
         lives += [facts.lifetime(_ttl(call.automatic, facts)) or 0] if automatic and not same else []

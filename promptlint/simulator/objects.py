@@ -17,7 +17,7 @@ from promptlint.simulator import blocks as automatic
 from promptlint.simulator.exchange import Call, Outcome, flat, ordered, refusal
 
 LIFETIME = 3600.0
-"""Seconds that an object lives unless ``Call.parameters`` has another "ttl"."""
+"""Seconds that an object lives unless ``Call.parameters`` has another "ttl" ("600s")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ def _object(call: Call, made: dict[str, _Object], facts: Facts) -> Outcome:
     if call.creates:
         if size < facts.minimum:
             return refusal(f"Cached content is too small: {size:,} tokens, and the minimum is {facts.minimum:,}")
-        seconds = float(call.parameters.get("ttl", LIFETIME))
+        asked = call.parameters.get("ttl")
+        seconds = float(asked.removesuffix("s")) if asked else LIFETIME
         made[call.creates] = _Object(size, model, call.at + call.begins, call.at + seconds)
         return Outcome(0, size, why=f"stored as {call.creates}", storage=size * seconds / 3600)
     found = made.get(call.uses or "")
@@ -49,6 +50,10 @@ def _object(call: Call, made: dict[str, _Object], facts: Facts) -> Outcome:
         return refusal(f"no cache object {call.uses} at this time")
     if found.model != model:
         return refusal(f"the cache object {call.uses} belongs to {found.model or 'another model'}")
-    if any(block.region in ("tools", "system") for block in call.blocks):
-        return refusal("CachedContent can not be used with GenerateContent request setting system_instruction, tools")
+    regions = {"system_instruction": "system", "tools": "tools"}
+    present = {block.region for block in call.blocks}
+    clashes = [c for c in facts.object_conflicts if c in call.parameters or regions.get(c) in present]
+    if clashes:
+        told = ", ".join(clashes)
+        return refusal(f"CachedContent can not be used with GenerateContent request setting {told}")
     return Outcome(found.tokens, size, why=f"reads the cache object {call.uses}")

@@ -189,6 +189,8 @@ def _tools(body: Body) -> Iterator[Part]:
     for index, tool in enumerate(_list(body, key)):
         if not _get(tool, "defer_loading"):
             yield Part("tools", f"{key}[{index}]", "tool", "", stripped(tool), marker(tool))
+        elif marker(tool) is not None:  # no part of the prompt, but the API refuses it
+            yield Part("tools", f"{key}[{index}]", "deferred tool", "", stripped(tool), marker(tool))
 
 
 def _message(message: Any, path: str, region: str) -> Iterator[Part]:

@@ -12,6 +12,7 @@ from typing import Any
 from promptlint import provider, tokens
 from promptlint.provider import Facts
 from promptlint.simulator import Block, Call
+from promptlint.simulator.exchange import rendered
 from promptlint.trace import parameters, redaction, wire
 from promptlint.trace.format import Exchange, Frame
 from promptlint.trace.parts import Part
@@ -109,7 +110,7 @@ class Sent:
 
     def parts(self) -> tuple[Part, ...]:
         """The parts as the model sees them."""
-        return tuple(wire.rendered(self.wire().parts, self.facts))
+        return tuple(rendered(self.wire().parts, self.facts))
 
 
 class Observer:
@@ -131,7 +132,7 @@ class Observer:
         name = exchange.provider or provider.identify(api=None, base_url=exchange.endpoint, model=model)
         facts = provider.facts(name, model)
         request = wire.parse(body, exchange.api or "", facts, exchange.headers)
-        parts = tuple(wire.rendered(request.parts, facts))
+        parts = tuple(rendered(request.parts, facts))
         keys = [_hash(part, part.text) for part in parts]
         calls = ("tool_use", "tool_result")
         nameless = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from promptlint import tokens
 from promptlint.provider import Facts
 from promptlint.simulator import Block, Call
+from promptlint.simulator.exchange import rendered
 from promptlint.trace import bodies, parameters
 from promptlint.trace.parts import Part
 
@@ -87,18 +88,6 @@ def model(body: Mapping[str, Any], url: str) -> str | None:
         if place in steps[:-1]:
             return steps[steps.index(place) + 1].partition(":generateContent")[0].partition(":stream")[0] or None
     return None
-
-
-def rendered(parts: Sequence[Part], facts: Facts) -> Iterator[Part]:
-    """The parts that the model gets to see: some servers take out thinking from before the user last spoke."""
-    spoke = max((i for i, part in enumerate(parts) if _speaks(part)), default=-1) if facts.forgets_thinking else -1
-    for index, part in enumerate(parts):
-        if index > spoke or part.kind not in ("thinking", "redacted_thinking"):
-            yield part
-
-
-def _speaks(part: Part) -> bool:
-    return part.region == "messages" and part.role == "user" and part.kind != "tool_result"
 
 
 def call(

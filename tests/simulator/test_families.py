@@ -203,6 +203,29 @@ def test_what_gemini_refuses() -> None:
     assert "too small" in simulate([call(text(4095), creates="doc")], "gemini", model)[0].refused
     both = [call(text(5000), creates="doc"), call(text(9, "system"), text(9), at=1, uses="doc")]
     assert "system_instruction" in simulate(both, "gemini", model)[1].refused
+    choice = call(text(9), at=1, uses="doc", parameters={"tool_config": "any"})
+    assert "setting tool_config" in simulate([both[0], choice], "gemini", model)[1].refused
+
+
+def test_keeping_a_cache_object_is_paid_for() -> None:
+    """4.50 dollars for a million tokens and hour are 2.25 times the price of gemini-3.1-pro's input."""
+    model = "gemini-3.1-pro-preview"
+    document = call(text(8000), creates="doc", parameters={"ttl": "7200s"})
+    made, used = simulate([document, call(text(20), at=1, uses="doc")], "gemini", model)
+    known = facts("gemini", model)
+    assert made.weight(known) == 8000 + 2 * 8000 * 2.25
+    assert used.weight(known) == 20 + 0.1 * 8000
+    assert made.weight(facts("gemini", "gemini-4-argon")) == 8000  # no price is known
+
+
+def test_qwen_without_markers_reads_at_another_price_and_writes_for_nothing() -> None:
+    known = facts("dashscope", "qwen3-max")
+    prompt = text(2000)
+    plain = predict([call(prompt), call(prompt, text(10), at=1)], known)
+    assert [(o.read, o.written, o.weight(known)) for o in plain] == [(0, (), 2000), (2000, (), 0.2 * 2000 + 10)]
+    marked = replace(prompt, marker="")
+    paid = predict([call(marked), call(marked, text(10), at=1)], known)
+    assert [o.weight(known) for o in paid] == [1.25 * 2000, 0.1 * 2000 + 10]
 
 
 def test_gemini_caches_by_itself_beside_objects() -> None:

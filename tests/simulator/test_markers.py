@@ -118,9 +118,9 @@ def test_automatic_marking_moves_with_the_conversation() -> None:
 
 
 def test_automatic_marking_passes_over_blocks_that_take_none() -> None:
-    call = Call((text(2000), text(300, kind="thinking")), automatic="")
+    call = Call((text(2000), text(300, kind="thinking", role="assistant")), automatic="")
     assert parts(anthropic(call)[0]) == (0, {"5m": 2000}, 300)
-    assert parts(anthropic(Call((text(3000, kind="thinking"),), automatic=""))[0]) == (0, {}, 3000)
+    assert parts(anthropic(Call((text(3000, kind="thinking", role="assistant"),), automatic=""))[0]) == (0, {}, 3000)
 
 
 def test_below_the_minimum_nothing_happens() -> None:
@@ -181,6 +181,31 @@ def test_wire_order_is_not_the_order_of_writing() -> None:
     assert anthropic(Call((system, tool)), Call((tool, text(10, region="system")), at=1))[1].read == 2000
 
 
+def prewarming(parameters: dict[str, str]) -> Call:
+    return Call((text(9, ""),), parameters={"max_tokens": "0", **parameters})
+
+
+def test_a_prewarming_request_stores_the_prefix() -> None:
+    system = text(2000, "", "system")
+    warm = Call((system,), parameters={"max_tokens": "0", "stream": "False"})
+    assert anthropic(warm, Call((system, text(9)), at=1))[1].read == 2000
+
+
+@pytest.mark.parametrize(
+    ("model", "read", "total"), [("claude-sonnet-4-5", 5010, 5057), ("claude-opus-4-6", 5350, 5357)]
+)
+def test_thinking_is_forgotten_when_the_user_speaks_again(model: str, read: int, total: int) -> None:
+    """Inside a loop over tools it is part of the prefix; what was stored with it is lost to models that strip it."""
+    system, question = text(5000, "", "system"), text(10, "")
+    thought = text(300, kind="thinking", role="assistant")
+    result = text(40, "", kind="tool_result")
+    loop = Call((system, question, thought, result), at=1)
+    later = Call((system, question, thought, result, text(7, "")), at=2)
+    outcomes = anthropic(Call((system, question)), loop, later, model=model)
+    assert outcomes[1].read == 5010 and outcomes[1].total == 5350
+    assert (outcomes[2].read, outcomes[2].total) == (read, total)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -193,8 +218,13 @@ def test_wire_order_is_not_the_order_of_writing() -> None:
         (Call((text(9, "5m"), text(9)), automatic="1h"), "longer lifetime must not come after"),
         (Call((text(9, "1h"),), automatic="5m"), "different lifetimes"),
         (Call((text(0, ""),)), "empty text blocks"),
-        (Call((text(9, "", kind="thinking"),)), "a thinking block cannot carry a marker"),
+        (Call((text(9, "", kind="thinking", role="assistant"),)), "a thinking block cannot carry a marker"),
         (Call((text(9, "2h"),)), "no lifetime '2h': 5m or 1h"),
+        (Call((text(9, "", "tools", kind="deferred tool"),)), "a deferred tool block cannot carry a marker"),
+        (prewarming({"stream": "True"}), "max_tokens = 0 cannot stand beside stream=true"),
+        (prewarming({"thinking.type": "enabled"}), "beside thinking.type=enabled"),
+        (prewarming({"output_config.format": "{}"}), "beside output_config.format"),
+        (prewarming({"tool_choice.type": "any"}), "beside tool_choice.type=any"),
     ],
 )
 def test_what_the_api_refuses(call: Call, message: str) -> None:
