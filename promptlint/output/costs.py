@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from promptlint.cost import Estimate, Row, thousands
+from promptlint.cost import Estimate, Layout, Row, thousands
 from promptlint.output import words
 from promptlint.output.jsonformat import VERSION, dumps
 from promptlint.output.paint import Paint
@@ -12,7 +12,7 @@ from promptlint.prices import HINT, available
 from promptlint.simulator.exchange import ago
 
 _BAR = "█"
-_HEADINGS = ("", "read", "written", "uncached", "costs as much as", "", "dollars")
+_COSTS = "costs as much as"
 
 
 def render(estimate: Estimate, *, color: bool, width: int, source: str = "") -> str:
@@ -51,38 +51,47 @@ def _prices(estimate: Estimate) -> str:
     facts = estimate.facts
     read = "unknown" if facts.read is None else f"{facts.read:g}"
     written = ", ".join(f"{price:g} ({ttl})" for ttl, price in facts.write) or "1"
+    kept = f", kept in a cache object {facts.storage:g} an hour" if facts.storage is not None else ""
     dollars = (
         "" if estimate.rows[0].dollars is not None else f"; no dollars: {'model not listed' if available() else HINT}"
     )
-    return f"Prices in uncached input tokens: read {read}, written {written}{dollars}."
+    return f"Prices in uncached input tokens: read {read}, written {written}{kept}{dollars}."
 
 
 def _table(estimate: Estimate, paint: Paint) -> Iterator[str]:
-    plain = estimate.rows[0]
-    rows = [
-        (
-            row.name,
-            thousands(row.read),
-            thousands(row.written),
-            thousands(row.uncached),
-            thousands(row.weight),
-            _saved(row, plain),
-            "" if row.dollars is None else f"{row.dollars:,.4f}" if row.dollars < 0.01 else f"{row.dollars:,.2f}",
-        )
-        for row in estimate.rows
-    ]
-    columns = [column for column in range(len(_HEADINGS)) if any(row[column] for row in rows)]
-    sizes = {column: max(len(row[column]) for row in [_HEADINGS, *rows]) for column in columns}
+    rows, plain = estimate.rows, estimate.rows[0]
+    lifetimes = list(dict.fromkeys(ttl for row in rows for ttl, _ in row.written))
+    columns = {"": [row.name for row in rows], "read": [thousands(row.read) for row in rows]}
+    if len(lifetimes) > 1:
+        for ttl in lifetimes:
+            columns[f"written {ttl}"] = [thousands(dict(row.written).get(ttl, 0)) for row in rows]
+    else:
+        columns["written"] = [thousands(total(row.written)) for row in rows]
+    columns["uncached"] = [thousands(row.uncached) for row in rows]
+    if any(row.storage for row in rows):
+        columns["kept (token hours)"] = [thousands(row.storage) for row in rows]
+    columns[_COSTS] = [thousands(row.weight) for row in rows]
+    columns[" "] = [_saved(row, plain) for row in rows]
+    if plain.dollars is not None:
+        columns["dollars"] = [_dollars(row.dollars or 0.0) for row in rows]
+    sizes = {name: max(map(len, [name, *cells])) for name, cells in columns.items()}
 
-    def line(cells: tuple[str, ...]) -> str:
-        shown = [
-            cells[column].ljust(sizes[column]) if column in (0, 5) else cells[column].rjust(sizes[column])
-            for column in columns
-        ]
+    def line(cells: Iterable[str]) -> str:
+        pairs = zip(columns, cells, strict=True)
+        shown = [cell.rjust(sizes[name]) if name.strip() else cell.ljust(sizes[name]) for name, cell in pairs]
         return "  ".join(shown).rstrip()
 
-    yield paint(line(_HEADINGS), "dim")
-    yield from map(line, rows)
+    yield paint(line(columns), "dim")
+    yield from map(line, zip(*columns.values(), strict=True))
+
+
+def total(written: Sequence[tuple[str, int]]) -> int:
+    """Tokens written for any lifetime."""
+    return sum(tokens for _, tokens in written)
+
+
+def _dollars(amount: float) -> str:
+    return f"{amount:,.4f}" if amount < 0.01 else f"{amount:,.2f}"
 
 
 def _saved(row: Row, plain: Row) -> str:
@@ -119,9 +128,13 @@ def _advice(estimate: Estimate) -> Iterator[str]:
         return
     pays = [(ttl, requests) for ttl, requests in estimate.pays_from if requests is not None]
     if pays:
-        parts = [f"{requests} requests in time{f' ({ttl})' if ttl else ''}" for ttl, requests in pays]
+        parts = [f"{requests:,} requests in time{f' ({ttl})' if ttl else ''}" for ttl, requests in pays]
         yield f"Caching the prefix pays from {words.listing(parts)}."
-    if len(estimate.by_ttl) > 1:
+    if estimate.objects:
+        within = estimate.by_ttl[0][1].weight < estimate.rows[0].weight
+        what = f"a cache object, made anew each {estimate.ttl}, pays" if within else "a cache object does not pay"
+        yield f"At a gap of {ago(estimate.layout.gap)}: {what}."
+    elif len(estimate.by_ttl) > 1:
         costs = [f"{ttl} {thousands(row.weight)}" for ttl, row in estimate.by_ttl]
         choice = f"take {estimate.best}" if estimate.best else "no lifetime pays: do not cache"
         yield f"At a gap of {ago(estimate.layout.gap)}: {', '.join(costs)}: {choice}."
@@ -135,10 +148,12 @@ def render_json(estimate: Estimate) -> str:
         return {
             "name": row.name,
             "read": row.read,
-            "written": row.written,
+            "written": total(row.written),
+            "written_by_ttl": dict(row.written),
             "uncached": row.uncached,
+            "storage_token_hours": round(row.storage, 3),
             "equivalent_tokens": round(row.weight, 3),
-            "dollars": row.dollars,
+            "dollars": None if row.dollars is None else round(row.dollars, 6),
             "hits": row.hits,
         }
 
@@ -153,6 +168,7 @@ def render_json(estimate: Estimate) -> str:
             "gap": layout.gap,
             "grow": layout.grow,
             "output_tokens": layout.output,
+            "code": _written(layout),
             "ttl": estimate.ttl or None,
             "rows": [row(r) for r in estimate.rows],
             "by_ttl": {ttl: row(r) for ttl, r in estimate.by_ttl},
@@ -161,3 +177,12 @@ def render_json(estimate: Estimate) -> str:
             "notes": list(estimate.notes),
         }
     )
+
+
+def _written(layout: Layout) -> dict[str, object] | None:
+    """What the code makes of the prefix, where it was read from code that breaks it."""
+    found = layout.written
+    if found is None:
+        return None
+    marked = {"marked_ahead": found.marked_ahead, "marked_behind": found.marked_behind}
+    return {"ahead": found.ahead, "behind": layout.prefix - found.ahead, **marked}

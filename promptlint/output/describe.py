@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isinf
 
+from promptlint.cost import Break
 from promptlint.finding import Confidence
 from promptlint.output import words
 from promptlint.output.lifetime import Lifetime, lifetime
 from promptlint.request import Breakpoint, Kind, Request, Segment
 from promptlint.span import Span
-from promptlint.tokens import Interval
+from promptlint.tokens import ZERO, Interval
 
 
 def origin(segment: Segment) -> Span:
@@ -53,8 +54,7 @@ def content(segment: Segment) -> str:
 
 def drawn(segment: Segment) -> int:
     """Tokens to draw: the middle of the interval; where it has no upper end, at least ``SOME``."""
-    tokens = segment.tokens
-    return max(tokens.low, SOME) if isinf(tokens.high) else round((tokens.low + tokens.high) / 2)
+    return max(segment.tokens.low, SOME) if isinf(segment.tokens.high) else _middle(segment.tokens)
 
 
 SOME = 400
@@ -69,11 +69,35 @@ def shared(request: Request) -> int:
     return min(ends, default=len(request.segments))
 
 
-def as_layout(request: Request) -> tuple[int, str]:
-    """The tokens that two requests of this site share, as one number for an estimate, and where it is from."""
-    size = request.before(shared(request))
-    number = size.low if isinf(size.high) else round((size.low + size.high) / 2)
-    return number, f"Prefix of {words.spot(request.site.span)}: {words.quantity(size)}; {number:,} taken."
+def as_layout(request: Request) -> tuple[int, Break | None, str]:
+    """The prefix that requests of this site could share, as one number for an estimate, what the code makes of it, and
+    where both are from.
+    """
+    end = shared(request)
+    ahead = request.before(end)
+    longest = Lifetime.CONVERSATION if request.reuse.turns else Lifetime.PROCESS
+    broken = [found for found in request.breaks if found.segment == end]
+    kept = (
+        [s for s in request.segments[end:] if s.kind is not Kind.HISTORY and lifetime(s) <= longest] if broken else []
+    )
+    behind = sum((segment.tokens for segment in kept), ZERO)
+    marks = [mark for mark in request.breakpoints if mark.problem is None]
+    first = [mark for mark in marks if mark.segment < end and not mark.automatic]
+    said = f"Prefix of {words.spot(request.site.span)}: {words.quantity(ahead)}"
+    taken = _middle(ahead) + _middle(behind)
+    written: Break | None = Break(_middle(ahead), bool(first), len(first) < len(marks))
+    if kept:
+        what = words.plain(broken[0].cause.what)
+        said += f", and {words.quantity(behind)} behind {what} ({words.spot(broken[0].cause.origin)}), which varies"
+    elif request.facts.trigger == "explicit" and not marks and not request.open:
+        said += ", without a marker"
+    else:
+        written = None
+    return taken, written, f"{said}; {taken:,} taken."
+
+
+def _middle(size: Interval) -> int:
+    return size.low if isinf(size.high) else round((size.low + size.high) / 2)
 
 
 def _caching(request: Request) -> str:

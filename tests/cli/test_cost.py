@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from promptlint.cost import Layout, break_even, estimate
+from promptlint.cost import Layout, break_even, estimate, padding_pays
 from promptlint.provider import Facts, facts, providers
 from tests.cli.conftest import Run
 
@@ -28,6 +28,13 @@ def test_independent_questions(run: Run) -> None:
         "2 of 10 turns hit": 1_030_000,
         "no turn hits": 1_260_000,
     }
+
+
+def test_turns_without_anything_new(run: Run) -> None:
+    """One write and nine reads, whether the nothing is carried on or not."""
+    for kind in ("--grow", "--no-grow"):
+        in_time = weights("cost", "--prefix", "9000", "--new", "0", "--model", "claude-opus-5", kind, run=run)
+        assert in_time["every turn in time"] == pytest.approx(2.15 * 9000)
 
 
 def test_a_conversation(run: Run) -> None:
@@ -73,9 +80,73 @@ def test_the_lifetime_that_was_asked_for(run: Run) -> None:
 def test_a_short_prefix(run: Run) -> None:
     out = run("cost", "--prefix", "221", "--model", "gpt-5.6-sol").out
     assert "caching starts at 1,024 tokens" in out and "for 10 requests from 221 tokens on" in out
-    assert "pays from" not in out and "take 30m" not in out
+    assert "Caching the prefix pays" not in out and "take 30m" not in out
+    assert "pays from 1,963 requests on" in run("cost", "--prefix", "103", "--model", "gpt-5.6-sol").out
+    assert "never pays" in run("cost", "--prefix", "102", "--model", "gpt-5.6-sol").out
     known = facts("openai", "gpt-5.6-sol")
+    assert [padding_pays(prefix, known) for prefix in (221, 220, 103, 102)] == [10, 11, 1963, None]
     assert [break_even(requests, known) for requests in (10, 1963, 10**9)] == [221, 103, 103]
+
+
+def test_two_lifetimes_in_one_request(run: Run) -> None:
+    """The prefix is written for an hour, once, and what a conversation adds for five minutes each turn."""
+    options = ("--prefix", "100000", "--new", "1000", "--grow", "--model", "claude-sonnet-4-5", "--ttl", "1h,5m")
+    found = json.loads(run("cost", *options, "--json").out)
+    in_time = found["rows"][1]
+    assert in_time["written_by_ttl"] == {"1h": 100_000, "5m": 10_000}
+    assert in_time["equivalent_tokens"] == 2 * 100_000 + 1.25 * 10_000 + 0.1 * in_time["read"]
+    assert "written 1h  written 5m" in run("cost", *options).out
+
+
+def test_the_code_as_it_is_written(run: Run, folder: Path) -> None:
+    """A clock ahead of a marked prefix: every turn writes it anew, and it could be read."""
+    (folder / "app.py").write_text(CLOCK.replace("MARKER", '"cache_control": {"type": "ephemeral"}'))
+    out = run("cost", "--from", "app.py:9").out
+    assert "behind datetime.now() (app.py:9), which varies" in out
+    found = json.loads(run("cost", "--from", "app.py:9", "--new", "0", "--json").out)
+    rows = {row["name"]: row for row in found["rows"]}
+    assert found["code"]["marked_behind"] and found["code"]["behind"] > 6000
+    assert rows["as the code is written"]["hits"] == 0
+    assert rows["as the code is written"]["equivalent_tokens"] == pytest.approx(12.5 * found["prefix"], rel=0.01)
+    assert rows["every turn in time"]["hits"] == 9
+
+
+def test_the_code_without_a_marker_pays_in_full(run: Run, folder: Path) -> None:
+    (folder / "app.py").write_text(CLOCK.replace(", MARKER", "").replace("{datetime.now()}", "late"))
+    rows = {r["name"]: r for r in json.loads(run("cost", "--from", "app.py", "--new", "0", "--json").out)["rows"]}
+    plain, written = rows["no caching"], rows["as the code is written"]
+    assert written["read"] == 0 and written["equivalent_tokens"] == pytest.approx(plain["equivalent_tokens"], rel=0.01)
+
+
+def test_the_line_of_a_wrapper_and_the_gap_that_the_code_waits(run: Run, folder: Path) -> None:
+    (folder / "llm.py").write_text(
+        "from anthropic import Anthropic\n\n\ndef ask(system, question):\n"
+        "    blocks = [{'type': 'text', 'text': system, 'cache_control': {'type': 'ephemeral'}}]\n"
+        "    return Anthropic().messages.create(\n"
+        "        model='claude-sonnet-4-5', max_tokens=9, system=blocks,\n"
+        "        messages=[{'role': 'user', 'content': question}],\n"
+        "    )\n"
+    )
+    (folder / "job.py").write_text(
+        "import time\nfrom llm import ask\n\nMANUAL = 'Look it up in the manual first. ' * 900\n\n"
+        "while True:\n    ask(MANUAL, input())\n    time.sleep(600)\n"
+    )
+    found = json.loads(run("cost", "--from", "job.py:7", "--json").out)
+    assert 6000 < found["prefix"] < 10_000
+    assert (found["gap"], found["best_ttl"]) == (600, "1h")
+
+
+def test_a_cache_object_of_gemini(run: Run) -> None:
+    """8,000 tokens made once and kept for an hour at 2.25, ten reads, ten questions of 500 tokens."""
+    options = ("cost", "--prefix", "8000", "--model", "gemini-3.1-pro-preview", "--ttl")
+    found = json.loads(run(*options, "1h", "--json").out)
+    assert found["rows"][2]["equivalent_tokens"] == 8000 + 8000 * 2.25 + 10 * (800 + 500)
+    assert found["pays_from_requests"] == {"1h": 4}
+    twice = json.loads(run(*options, "20m", "--gap", "4m", "--json").out)["rows"][2]
+    assert twice["storage_token_hours"] == pytest.approx(8000 * 2 / 3, abs=0.01)  # made for 20 minutes, and again
+    out = run(*options, "1h", "--turns", "2").out
+    assert "a cache object does not pay" in out and "kept in a cache object 2.25 an hour" in out
+    assert "no price for keeping" in run(*options[:3], "--model", "gemini-4-argon", "--ttl", "1h").out
 
 
 @pytest.mark.parametrize("provider", providers())
@@ -102,6 +173,15 @@ def test_nobody_knows_the_model(run: Run) -> None:
         (("--prefix", "9000"), "which model?"),
         (("--prefix", "9000", "--provider", "antropic"), 'no provider is called "antropic"; did you mean "anthropic"?'),
         (("--prefix", "9000", "--gap", "soon"), "'soon' is no time"),
+        (
+            ("--prefix", "9000", "--model", "gpt-5", "--ttl", "7x"),
+            "gpt-5 offers lifetimes of in_memory and 24h, not 7x",
+        ),
+        (("--prefix", "9000", "--model", "deepseek-chat", "--ttl", "1h"), "offers no choice of lifetimes"),
+        (("--prefix", "9000", "--model", "claude-opus-5", "--ttl", "1h,5m"), "this layout takes one lifetime"),
+        (("--prefix", "9000", "--grow", "--model", "claude-opus-5", "--ttl", "5m,1h"), "the longer one first"),
+        (("--prefix", "9000", "--model", "gemini-3.8-flash", "--ttl", "soon"), "'soon' is no time"),
+        (("--prefix", "900", "--model", "gemini-3.8-flash", "--ttl", "1h"), "fewer than 4,096 tokens"),
         (("--from", "nowhere.py:3"), "no such file or folder: nowhere.py"),
         (("--from", "app.py:1"), "no request is known at app.py:1"),
     ],
@@ -110,6 +190,21 @@ def test_bad_usage(run: Run, folder: Path, args: tuple[str, ...], message: str) 
     (folder / "app.py").write_text("x = 1\n")
     done = run("cost", *args)
     assert done.status == 2 and message in done.err and "Traceback" not in done.err
+
+
+CLOCK = """\
+from anthropic import Anthropic
+from datetime import datetime
+MANUAL = "Look it up in the manual first. " * 900
+client = Anthropic()
+history = []
+while True:
+    history.append({"role": "user", "content": input()})
+    reply = client.messages.create(model="claude-sonnet-4-5", max_tokens=100, messages=history, system=[
+        {"type": "text", "text": f"It is {datetime.now()}. {MANUAL}", MARKER}
+    ])
+    history.append({"role": "assistant", "content": reply.content})
+"""
 
 
 def test_numbers_from_code(run: Run, folder: Path) -> None:
