@@ -61,8 +61,8 @@ def check(
     selected = rules.select(settings.select, settings.ignore)
     project, ev = _open(paths, settings, stdin, overlay, memory)
     requests, withheld, own_faults = _requests(ev, settings, progress, only)
-    requests = _accompanied(requests)
-    found, faults = registry.run(selected, requests, _siblings(requests))
+    judged = _accompanied([request for request in requests if not request.fallback])
+    found, faults = registry.run(selected, judged, _siblings(judged))
     findings = _merged([*found, *_syntax_errors(project, ev, paths, selected)])
     texts = _texts(project, findings)
     marked = _in_cells(suppress.apply(findings, texts, rules, selected), project)
@@ -73,7 +73,7 @@ def check(
     return Report(
         files=sum(ref.problem is None for ref in project.files),
         findings=final,
-        requests=tuple(requests),
+        requests=_in_order(requests, judged),
         problems=tuple(sorted(problems, key=lambda p: (p.path, p.line or 0))),
         withheld=tuple(withheld),
         sources={
@@ -254,6 +254,12 @@ def _accompanied(requests: Sequence[Request]) -> list[Request]:
         else request
         for request in requests
     ]
+
+
+def _in_order(requests: Sequence[Request], judged: Sequence[Request]) -> tuple[Request, ...]:
+    """All requests, those that were judged as they are now."""
+    rest = iter(judged)
+    return tuple(request if request.fallback else next(rest) for request in requests)
 
 
 def _siblings(requests: Sequence[Request]) -> list[Siblings]:

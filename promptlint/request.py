@@ -279,6 +279,8 @@ class Request:
     """Requests an hour that could share a prefix, where the user says so."""
     added: int = 1
     """Blocks that the newest turn surely adds behind what was kept, as ``Facts.lookback`` counts them."""
+    fallback: bool = False
+    """Whether it is sent in place of a request of the same function that failed: no rule gets to see it."""
 
     def of(self, *regions: Region) -> Iterator[tuple[int, Segment]]:
         """The segments of these regions with their indices, in wire order."""

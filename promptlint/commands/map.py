@@ -125,6 +125,9 @@ def _gates(request: Request, settings: Settings) -> Iterator[str]:
 
     facts, reuse = request.facts, request.reuse
     yield f"a request to {request.site.provider} ({request.api}); sent again: {reuse.why or 'no evidence of it'}"
+    if request.fallback:
+        yield "it is sent in place of a request that failed: what can be said about it is said there"
+        return
     if not facts.caches:
         yield f"{facts.model or facts.provider} does not cache prompts: nothing in this request can be lost"
         return

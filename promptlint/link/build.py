@@ -179,6 +179,7 @@ class _Builder(Layout):
             parallel=self._parallel(facts, reuse),
             usage=self._usage(),
             added=self.added,
+            fallback=self.sink.fallback,
         )
 
     def _beside_cached(self) -> None:

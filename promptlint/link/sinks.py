@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Call, Definition, Expr, Free, Global, Import, unchanged
+from promptlint.expression import At, Attr, Call, Definition, Expr, Free, Global, Import, unchanged
 from promptlint.index import Function, Module, terminal
 from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link.values import External, Hole, Instance, Routine, Type, Value, options
@@ -51,6 +51,8 @@ class Sink:
     receiver: Value | None = None
     preset: External | None = None
     """The ``functools.partial`` that is called, with the arguments that it holds."""
+    fallback: bool = False
+    """Whether it sends in place of an earlier call of the same name that failed."""
 
 
 @lru_cache(maxsize=4)
@@ -149,20 +151,23 @@ def row_for_shape(knowledge: Knowledge, node: Call) -> SinkRow | None:
 
 
 def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
-    """The sinks among the calls of one function; the same call once more after an error is no other one."""
+    """The sinks among the calls of one function; the same call, written alike, after an error is no other one."""
     summary = ev.summary(function)
     frame = ev.generic(function)
-    sent: set[tuple[str, ...]] = set()
+    sent: dict[tuple[str, ...], list[Call]] = {}
     for call in summary.calls:
-        name = tuple(chain(call.func))
-        if name in sent and any(guard.error for guard in call.guards):
-            continue
+        earlier = sent.setdefault(tuple(chain(call.func)), [])
+        fallback = bool(earlier) and any(guard.error for guard in call.guards)
+        if fallback:
+            lines = function.module.source.lines
+            if any(_code(lines, call.at) == _code(lines, first.at) for first in earlier):
+                continue
         sink = _classify(ev, function, call)
         if sink is not None:
-            sent.add(name)
+            earlier.append(call)
             sink = _of_decorated(ev, sink) if sink.row.decorates else sink
             if sink is not None:
-                yield sink
+                yield replace(sink, fallback=True) if fallback else sink
             continue
         for position, handed_over in enumerate(call.args):
             argument = unchanged(handed_over)
@@ -174,6 +179,14 @@ def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
                     ev.keep(handed)
                     yield Sink(function, handed, row, ev.eval(argument.base, frame))
                     break
+
+
+def _code(lines: Sequence[str], at: At) -> str:
+    """The source of a call, however it is broken into lines."""
+    encoded = [line.encode() for line in lines[at.lineno - 1 : at.end_lineno]]
+    encoded[-1] = encoded[-1][: at.end_col_offset]
+    encoded[0] = encoded[0][at.col_offset :]
+    return b"".join(b"".join(encoded).split()).decode(errors="replace")
 
 
 def _of_decorated(ev: Evaluator, sink: Sink) -> Sink | None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from math import isinf
 
 from promptlint.cost import Break
-from promptlint.finding import Confidence
+from promptlint.finding import Confidence, Region
 from promptlint.output import words
 from promptlint.output.lifetime import Lifetime, lifetime
 from promptlint.request import Breakpoint, Kind, Request, Segment
 from promptlint.span import Span
-from promptlint.tokens import ZERO, Interval
+from promptlint.tokens import UNKNOWN, ZERO, Interval
 
 
 def origin(segment: Segment) -> Span:
@@ -69,6 +69,20 @@ def shared(request: Request) -> int:
     return min(ends, default=len(request.segments))
 
 
+def lost(request: Request) -> Interval | None:
+    """The tokens behind the shared prefix that could be shared, too; ``None`` where nothing breaks it there."""
+    end = shared(request)
+    return next((broken.lost for broken in request.breaks if broken.segment == end and broken.lost.high > 0), None)
+
+
+def growth(request: Request) -> Interval | None:
+    """What a turn of a conversation adds besides the reply: its newest message. ``None`` where no turns are kept."""
+    if not request.reuse.turns:
+        return None
+    newest = [s.tokens for s in request.segments if s.region is Region.LAST_MESSAGE and s.kind is not Kind.HISTORY]
+    return sum(newest, ZERO) if newest else UNKNOWN
+
+
 def as_layout(request: Request) -> tuple[int, Break | None, str]:
     """The prefix that requests of this site could share, as one number for an estimate, what the code makes of it, and
     where both are from.
@@ -106,6 +120,8 @@ def _caching(request: Request) -> str:
     who = facts.model or facts.provider
     if not facts.caches:
         return f"{who} does not cache prompts"
+    if facts.trigger == "unknown":
+        return f"nothing is known about its cache: {words.count(facts.minimum, 'token')} are taken as the least"
     minimum = f"{who} caches from {words.count(facts.minimum, 'token')}"
     if not facts.minimum_known:
         minimum += " at the least (depends on the model)"
@@ -116,7 +132,7 @@ def _verdict(request: Request, end: int) -> str:
     """What the provider makes of the shared prefix that ends before segment ``end``."""
     facts = request.facts
     size = request.before(end)
-    if not facts.caches:
+    if not facts.caches or facts.trigger == "unknown" or not end:
         return ""
     if size.high < facts.minimum:
         return "; too short to be cached"
@@ -134,6 +150,10 @@ def about(request: Request) -> Iterator[str]:
     yield f"to {words.recipient(request.site)}; {_caching(request)}"
     where = f" ({words.spot(request.reuse.span)})" if request.reuse.span else ""
     yield f"reuse: {words.plain(request.reuse.why) or 'no evidence that it is sent more than once'}{where}"
+    if (added := growth(request)) is not None:
+        yield f"grows with each turn by its newest message ({words.quantity(added)}) and the reply"
+    if request.fallback:
+        yield "sent in place of a request that failed; what can be said about it is said there"
     if request.path:
         yield "called through: " + " > ".join(words.spot(step.span) for step in request.path)
     for mutator in request.mutators:
@@ -149,9 +169,12 @@ def border(request: Request) -> str:
     """Where the shared prefix ends and what the provider makes of it."""
     end = shared(request)
     audience = "turn" if request.reuse.turns else "request"
-    text = f"the prefix shared with the next {audience} ends here: {words.quantity(request.before(end))}"
-    lost = [broken.lost for broken in request.breaks if broken.segment == end and broken.lost.high > 0]
-    behind = f"; lost behind it: {words.quantity(lost[0])}" if lost else ""
+    if end:
+        text = f"the prefix shared with the next {audience} ends here: {words.quantity(request.before(end))}"
+    else:
+        text = f"nothing at its beginning is shared with the next {audience}"
+    gone = lost(request)
+    behind = f"; lost behind it: {words.quantity(gone)}" if gone else ""
     return f"{text}{_verdict(request, end)}{behind}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 
 from rich.cells import cell_len, set_cell_size
 
@@ -14,6 +14,7 @@ from promptlint.output.lifetime import Lifetime, lifetime
 from promptlint.output.paint import Paint
 from promptlint.report import Report
 from promptlint.request import Axis, Request
+from promptlint.tokens import Interval
 
 _HEADINGS = ("#", "region", "tokens", "lifetime", "marker", "origin", "content")
 _STYLE = {Lifetime.TURN: "yellow", Lifetime.CALL: "red"}
@@ -46,8 +47,22 @@ def _rows(request: Request) -> list[tuple[str, ...]]:
     ]
 
 
+def _folded(rows: Sequence[tuple[str, ...]], end: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The rows with the indices of their first segments; several that say the same are one, but not across ``end``."""
+    runs = groupby(enumerate(rows), key=lambda pair: (pair[0] >= end, pair[1][1:]))
+    for _, run in runs:
+        first, *rest = run
+        if len(rest) < 2:
+            yield from (first, *rest)
+        else:
+            number, row = first
+            yield number, (f"{row[0]}-{rest[-1][1][0]}", *row[1:-1], f"{row[-1]} ({len(rest) + 1} alike)")
+
+
 def _table(request: Request, width: int, paint: Paint) -> Iterator[str]:
-    rows = _rows(request)
+    end, border = describe.shared(request), describe.border(request)
+    folded = list(_folded(_rows(request), end))
+    rows = [row for _, row in folded]
     columns = [column for column in range(len(_HEADINGS)) if any(row[column] for row in rows)]
     fixed = columns[:-1]
     sizes = {column: max(cell_len(row[column]) for row in [_HEADINGS, *rows]) for column in fixed}
@@ -62,14 +77,13 @@ def _table(request: Request, width: int, paint: Paint) -> Iterator[str]:
         ]
         return "  " + "  ".join([*cells, clip(row[columns[-1]], room)]).rstrip()
 
-    end, border = describe.shared(request), describe.border(request)
     yield paint(line(_HEADINGS), "dim")
-    for index, (segment, row) in enumerate(zip(request.segments, rows, strict=True)):
+    for index, row in folded:
         if index == end:
             yield paint(f"  --- {border}", "bold")
-        style = _STYLE.get(lifetime(segment))
+        style = _STYLE.get(lifetime(request.segments[index]))
         yield paint(line(row), style) if style else line(row)
-    if end == len(rows):
+    if end == len(request.segments):
         yield paint(f"  --- {border}", "bold")
 
 
@@ -143,6 +157,7 @@ def _segment_json(index: int, request: Request) -> dict[str, object]:
     mark = next((mark for mark in request.breakpoints if mark.segment == index), None)
     return {
         "region": segment.region.value,
+        "kind": segment.kind.value,
         "text": None if segment.text is None else words.discreet(segment.text),
         "tokens": interval(segment.tokens),
         "lifetime": str(lifetime(segment)),
@@ -150,6 +165,10 @@ def _segment_json(index: int, request: Request) -> dict[str, object]:
         "breakpoint": {"ttl": mark.ttl} if mark else None,
         "origin": point(describe.origin(segment)),
     }
+
+
+def _tokens(size: Interval | None) -> dict[str, int | None] | None:
+    return None if size is None else interval(size)
 
 
 def render_json(report: Report) -> str:
@@ -161,8 +180,12 @@ def render_json(report: Report) -> str:
             "model": request.site.model,
             "api": request.api,
             "calls": [point(step.span) for step in request.path],
+            "fallback": request.fallback,
             "minimum": request.facts.minimum,
             "shared_segments": describe.shared(request),
+            "shared_tokens": interval(request.before(describe.shared(request))),
+            "lost_behind": _tokens(describe.lost(request)),
+            "growth_per_turn": _tokens(describe.growth(request)),
             "segments": [_segment_json(index, request) for index in range(len(request.segments))],
         }
         for request in report.requests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,50 @@ def test_a_file_that_is_not_analysed_says_so(run: Run, folder: Path, name: str, 
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text(text)
     assert words in run("map", ".", "--why-not", f"{name}:1").out
+
+
+FALLBACK = """\
+import datetime
+import litellm
+
+RULES = "Answer in the words of the manual. " * 300
+
+
+def ask(questions, pictures):
+    for question in questions:
+        system = {"role": "system", "content": f"It is {datetime.datetime.now()}. {RULES}"}
+        try:
+            litellm.completion(model="gpt-4o", messages=[system, {"role": "user", "content": [question, pictures]}])
+        except litellm.BadRequestError:
+            litellm.completion(model="gpt-4o", messages=[system, AGAIN])
+"""
+
+
+def test_a_request_in_place_of_one_that_failed(run: Run, folder: Path) -> None:
+    """It stands in the map; what can be said about it is said once, at the request that failed."""
+    (folder / "app.py").write_text(FALLBACK.replace("AGAIN", '{"role": "user", "content": question}'))
+    found = json.loads(run("map", "--output-format", "json").out)["requests"]
+    assert [(request["line"], request["fallback"]) for request in found] == [(11, False), (13, True)]
+    assert "in place of a request that failed" in run("map", "--why-not", "app.py:13").out
+    checked = json.loads(run("check", "--output-format", "json").out)["findings"]
+    assert [(finding["rule"], finding["request"]["line"], finding["also"]) for finding in checked] == [
+        ("volatile-time", 11, [])
+    ]
+
+
+def test_alike_segments_are_one_line_of_the_map(run: Run, folder: Path) -> None:
+    (folder / "app.py").write_text(
+        "import os\nimport litellm\n\nLOOK = {'name': os.environ['TOOL'], 'input_schema': {}}\n\n\n"
+        "def ask(question):\n"
+        "    user = {'role': 'user', 'content': question}\n"
+        "    litellm.completion(model='gpt-4o', tools=[LOOK, LOOK, LOOK, LOOK], messages=[user])\n"
+    )
+    out = run("map").out
+    assert "1-4  tools" in out and "(4 alike)" in out and "  5  last-message" in out
+    assert len(json.loads(run("map", "--output-format", "json").out)["requests"][0]["segments"]) == 5
+
+
+def test_the_same_request_once_more_is_no_other_one(run: Run, folder: Path) -> None:
+    (folder / "app.py").write_text(FALLBACK.replace("AGAIN]", '{"role": "user",\n  "content": [question, pictures]}]'))
+    found = json.loads(run("map", "--output-format", "json").out)["requests"]
+    assert [request["line"] for request in found] == [11]

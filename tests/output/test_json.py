@@ -95,11 +95,16 @@ MAP = closed(
             model=nullable(WORD),
             api=WORD,
             calls=listed(closed(**POINT)),
+            fallback={"type": "boolean"},
             minimum=COUNT,
             shared_segments=COUNT,
+            shared_tokens=TOKENS,
+            lost_behind=nullable(TOKENS),
+            growth_per_turn=nullable(TOKENS),
             segments=listed(
                 closed(
                     region=WORD,
+                    kind={"enum": ["text", "tool", "history", "media"]},
                     text=nullable(TEXT),
                     tokens=TOKENS,
                     lifetime={"enum": ["constant", "per process", "per conversation", "per turn", "per call"]},

@@ -375,7 +375,7 @@ def test_facts_can_be_made_by_hand() -> None:
             "'mythos-(preview', min_tokens",
             "model row 4 ('mythos-(preview'), field \"pattern\": 'mythos-(preview' is no regular expression",
         ),
-        ('"V1"], as_of = 2026-09-01', '"V1"]', 'model row 9 (\'gemini-2\'), field "as_of": missing'),
+        ('"V1"], as_of = 2026-09-01', '"V1"]', "model row 9 ('gemini-2'), field \"as_of\": missing"),
         (
             'sources = ["MM1", "L"]',
             'sources = ["MM2", "L"]',
