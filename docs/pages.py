@@ -97,8 +97,10 @@ def linked(name: str, text: str, repository: str) -> str:
         path, mark, anchor = found[1].partition("#")
         whole = Path(os.path.normpath(home / path))
         rule = whole.parent == ROOT / "rules" and f"rules/{whole.stem.replace('_', '-')}.md"
-        inside = rule or back.get(os.path.relpath(whole, ROOT)) or (
-            os.path.relpath(whole, ROOT / "docs") if whole.is_relative_to(ROOT / "docs") else None
+        inside = (
+            rule
+            or back.get(os.path.relpath(whole, ROOT))
+            or (os.path.relpath(whole, ROOT / "docs") if whole.is_relative_to(ROOT / "docs") else None)
         )
         if inside is None:
             return f"{repository}/blob/main/{os.path.relpath(whole, ROOT)}{mark}{anchor}"

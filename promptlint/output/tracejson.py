@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from promptlint.output import tracewords
 from promptlint.output.jsonformat import dumps, point
@@ -12,6 +13,7 @@ from promptlint.trace.matching import Comparison
 from promptlint.trace.tally import Group, Row, Totals
 
 VERSION = 1
+K = TypeVar("K")
 _CONVERSATIONS = 1000
 
 
@@ -23,7 +25,6 @@ def render(analysis: Analysis, comparison: Comparison | None) -> str:
 def document(analysis: Analysis, comparison: Comparison | None) -> dict[str, object]:
     """The report as what JSON can say."""
     tally = analysis.tally
-    dearest = sorted(tally.conversations.items(), key=lambda item: (-item[1].lost_weight, item[0]))[:_CONVERSATIONS]
     return {
         "version": VERSION,
         "files": list(analysis.files),
@@ -36,13 +37,16 @@ def document(analysis: Analysis, comparison: Comparison | None) -> dict[str, obj
             _group(group, comparison.predicted[number] if comparison else None)
             for number, group in enumerate(tally.ranked())
         ],
-        "by_cause": [{"cause": str(cause), **_totals(totals)} for cause, totals in tally.causes.items()],
+        "by_cause": [{"cause": str(cause), **_totals(totals)} for cause, totals in _ranked(tally.causes)],
         "by_model": [
             {"provider": provider, "model": model, **_totals(totals)}
-            for (provider, model), totals in tally.models.items()
+            for (provider, model), totals in _ranked(tally.models)
         ],
-        "by_site": [{"site": _site(site), **_totals(totals)} for site, totals in tally.sites.items()],
-        "by_conversation": [{"conversation": number, **_totals(totals)} for number, totals in dearest],
+        "by_site": [{"site": _site(site), **_totals(totals)} for site, totals in _ranked(tally.sites)],
+        "by_conversation": [
+            {"conversation": number, **_totals(totals)}
+            for number, totals in _ranked(tally.conversations)[:_CONVERSATIONS]
+        ],
         "timeline": {
             "seconds": tally.timeline.seconds,
             "buckets": [
@@ -60,6 +64,11 @@ def document(analysis: Analysis, comparison: Comparison | None) -> dict[str, obj
         "requests": [_row(row) for row in tally.rows],
         "findings": None if comparison is None else _findings(comparison),
     }
+
+
+def _ranked(sums: Mapping[K, Totals]) -> list[tuple[K, Totals]]:
+    """The dearest first; of equals those with most requests."""
+    return sorted(sums.items(), key=lambda item: (-item[1].lost_weight, -item[1].requests, str(item[0])))
 
 
 def _totals(totals: Totals) -> dict[str, object]:
@@ -80,7 +89,10 @@ def _totals(totals: Totals) -> dict[str, object]:
         "agreed_requests": totals.agreed,
         "predicted_read_tokens": totals.predicted,
         "compared_read_tokens": totals.compared_read,
+        "compared_writes": totals.writes,
+        "agreed_writes": totals.writes_agreed,
         "predicted_written_tokens": totals.predicted_written,
+        "compared_written_tokens": totals.compared_written,
     }
 
 

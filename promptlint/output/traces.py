@@ -204,9 +204,18 @@ def _comparison(comparison: Comparison, groups: Sequence[Group]) -> Iterator[Tex
 
 def _prediction(totals: Totals) -> Iterator[Text]:
     if totals.compared:
-        agreed = f"{totals.agreed:,} of {words.count(totals.compared, 'request')} came out as expected"
-        read = f"{thousands(totals.predicted)} tokens to be read, and {thousands(totals.compared_read)} were"
-        yield Text(f"The simulator expected {read}; {agreed}.", "dim")
+        told = _agreement(totals.predicted, totals.compared_read, "read", totals.agreed, totals.compared)
+        yield Text(f"The simulator expected {told}.", "dim")
+    if totals.writes:
+        told = _agreement(
+            totals.predicted_written, totals.compared_written, "written", totals.writes_agreed, totals.writes
+        )
+        yield Text(f"It expected {told}.", "dim")
+
+
+def _agreement(expected: int, counted: int, what: str, agreed: int, compared: int) -> str:
+    tokens = f"{thousands(expected)} tokens to be {what}, and {thousands(counted)} were"
+    return f"{tokens}; {agreed:,} of {words.count(compared, 'request')} came out as expected"
 
 
 def _notes(analysis: Analysis) -> Iterator[str]:

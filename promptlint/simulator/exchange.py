@@ -73,7 +73,12 @@ class Outcome:
     @property
     def total(self) -> int:
         """All input tokens."""
-        return self.read + self.uncached + sum(tokens for _, tokens in self.written)
+        return self.read + self.uncached + self.stored
+
+    @property
+    def stored(self) -> int:
+        """All written tokens."""
+        return sum(tokens for _, tokens in self.written)
 
     def weight(self, facts: Facts) -> float:
         """The price of the input in prices of an uncached token, with what is paid for keeping it.

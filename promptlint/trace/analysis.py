@@ -40,12 +40,19 @@ class Analysis:
 
 
 def analyse(
-    files: Sequence[Path], progress: Progress = lambda phase, done, total: None, budget: int = BUDGET
+    files: Sequence[Path],
+    progress: Progress = lambda phase, done, total: None,
+    budget: int = BUDGET,
+    each: Callable[[Verdict], object] = lambda verdict: None,
 ) -> Analysis:
-    """Reads traces, one after the other, as if they were one. Raises ``OSError`` for a file that cannot be read."""
+    """Reads traces, one after the other, as if they were one; ``each`` verdict is handed on as well.
+
+    Raises ``OSError`` for a file that cannot be read, and ``duck.MissingError`` for one that needs what is missing.
+    """
     analysis = Analysis(tuple(map(str, files)), Tally())
     for verdict in verdicts(_exchanges(files, analysis, progress), analysis, budget):
         analysis.tally.add(verdict)
+        each(verdict)
     return analysis
 
 

@@ -43,6 +43,9 @@ class Cause(StrEnum):
 SOUND = frozenset((Cause.HIT, Cause.FIRST, Cause.NEW, Cause.UNCACHED, Cause.FAILED))
 """Nothing was lost that a change of the program could have kept."""
 
+FAILED = frozenset((Cause.FAILED, Cause.REFUSED))
+"""No answer came, so that nothing was paid."""
+
 _LEAST = 32
 """Tokens below which a loss is taken for rounding."""
 _MUCH, _SHARE = 256, 0.05

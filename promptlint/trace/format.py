@@ -127,7 +127,11 @@ _REQUIRED = ("id", "at", "endpoint", "api", "body")
 
 def decode(line: str | bytes) -> Exchange:
     """The exchange of one line. Raises ``TraceError``, which says what is wrong with it."""
-    record = _object(line)
+    return restored(_object(line))
+
+
+def restored(record: Mapping[str, Any]) -> Exchange:
+    """The exchange of a record that was read already. Raises ``TraceError``."""
     version = record.get("v")
     if not isinstance(version, int):
         raise TraceError('not a record of a trace: it has no version ("v")')

@@ -9,15 +9,16 @@ from functools import cache
 
 from promptlint.prices import Price, input_price
 from promptlint.provider import facts
-from promptlint.trace.explain import SOUND, Cause, Verdict
+from promptlint.trace.explain import FAILED, SOUND, Cause, Verdict
 from promptlint.trace.format import Frame
+from promptlint.trace.sent import Sent
 from promptlint.trace.texts import Change
 
 BUCKETS = 240
 """Parts of the timeline."""
 ROWS = 2000
 """Requests that are listed one by one; of longer traces the first."""
-_MOST = 20_000
+MOST = 20_000
 """Groups and conversations that are told apart; those that lost least are summed up as others beyond that."""
 _AGREES = 0.05
 _STEP = 1000
@@ -67,7 +68,8 @@ class Totals:
     said what was read. ``weight`` is what was paid for input, and ``lost_weight`` what of it was lost, in prices of an
     uncached token; ``dollars`` and ``lost_dollars`` the same, as far as prices are known. ``predicted`` sums what the
     simulator expected to be read where it could tell and the answer did: ``compared`` requests, of which ``agreed``
-    came out as expected; ``compared_read`` is what those read, ``predicted_written`` what they should have written.
+    came out as expected; ``compared_read`` is what those read. ``writes``, ``writes_agreed``, ``predicted_written`` and
+    ``compared_written`` are the same for what was written to the cache, of requests whose answer says that.
     """
 
     requests: int = 0
@@ -86,7 +88,10 @@ class Totals:
     agreed: int = 0
     predicted: int = 0
     compared_read: int = 0
+    writes: int = 0
+    writes_agreed: int = 0
     predicted_written: int = 0
+    compared_written: int = 0
 
     @property
     def hit_ratio(self) -> float | None:
@@ -97,7 +102,7 @@ class Totals:
         """Counts one more request."""
         sent, usage = verdict.sent, verdict.sent.usage
         self.requests += 1
-        if verdict.cause in (Cause.FAILED, Cause.REFUSED):
+        if verdict.cause in FAILED:
             self.failed += 1
             return
         self.total += sent.total
@@ -107,12 +112,15 @@ class Totals:
             self.reported += sent.total
             self.read += usage.read
         if usage.read is not None and usage.total is not None and verdict.predicted is not None:
-            expected = verdict.predicted.read
             self.compared += 1
-            self.agreed += abs(expected - usage.read) <= max(_AGREES * sent.total, 2 * sent.facts.granularity)
-            self.predicted += expected
+            self.agreed += _agree(verdict.predicted.read, usage.read, sent)
+            self.predicted += verdict.predicted.read
             self.compared_read += usage.read
-            self.predicted_written += sum(tokens for _, tokens in verdict.predicted.written)
+            if usage.written is not None:
+                self.writes += 1
+                self.writes_agreed += _agree(verdict.predicted.stored, usage.stored, sent)
+                self.predicted_written += verdict.predicted.stored
+                self.compared_written += usage.stored
         self.lost += verdict.lost
         self.weight += bill.weight
         self.lost_weight += bill.lost
@@ -123,6 +131,10 @@ class Totals:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
+
+
+def _agree(expected: int, counted: int, sent: Sent) -> bool:
+    return abs(expected - counted) <= max(_AGREES * sent.total, 2 * sent.facts.granularity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +221,8 @@ class Timeline:
                     setattr(half, name, getattr(half, name) + getattr(bucket, name))
         bucket = self.buckets.setdefault(max(0, int((sent.at - self.start) / self.seconds)), Bucket())
         bucket.requests += 1
+        if verdict.cause in FAILED:
+            return
         bucket.read += sent.usage.read or 0
         bucket.written += sent.usage.stored
         bucket.uncached += sent.total - (sent.usage.read or 0) - sent.usage.stored
@@ -242,13 +256,13 @@ class Tally:
         self.totals.add(verdict, bill)
         self.causes.setdefault(verdict.cause, Totals()).add(verdict, bill)
         self.models.setdefault((sent.facts.provider, sent.facts.model or "?"), Totals()).add(verdict, bill)
-        if sent.site in self.sites or len(self.sites) < _MOST:
+        if sent.site in self.sites or len(self.sites) < MOST:
             self.sites.setdefault(sent.site, Totals()).add(verdict, bill)
         self.conversation_count = max(self.conversation_count, verdict.conversation)
         self.conversations.setdefault(verdict.conversation, Totals()).add(verdict, bill)
-        if len(self.conversations) > 2 * _MOST:
+        if len(self.conversations) > 2 * MOST:
             ranked = sorted(self.conversations, key=lambda number: -self.conversations[number].lost_weight)
-            for number in ranked[_MOST:]:
+            for number in ranked[MOST:]:
                 self.others += self.conversations.pop(number)
         self.timeline.add(verdict)
         if len(self.rows) < ROWS:
@@ -258,16 +272,16 @@ class Tally:
 
     def _group(self, verdict: Verdict, bill: Bill) -> None:
         divergence = verdict.divergence
-        path = re.sub(r"\[\d+\]", "[*]", divergence.path) if divergence else ""
+        path = general(divergence.path) if divergence else ""
         key = (verdict.cause, verdict.sent.site, verdict.region, path)
         group = self.groups.get(key)
         if group is None:
-            if len(self.groups) >= _MOST:
+            if len(self.groups) >= MOST:
                 return
-            group = Group(verdict.cause, verdict.sent.site, verdict.region, path, Totals(), _example(verdict))
+            group = Group(verdict.cause, verdict.sent.site, verdict.region, path, Totals(), example(verdict))
             self.groups[key] = group
         elif verdict.lost > group.example.lost:
-            group.example = _example(verdict)
+            group.example = example(verdict)
         group.totals.add(verdict, bill)
         group.models.add(verdict.sent.facts.model or "?")
 
@@ -276,7 +290,13 @@ class Tally:
         return sorted(self.groups.values(), key=lambda group: (-group.totals.lost_weight, -group.totals.requests))
 
 
-def _example(verdict: Verdict) -> Example:
+def general(path: str) -> str:
+    """A path for all places of its kind, without the numbers in it."""
+    return re.sub(r"\[\d+\]", "[*]", path)
+
+
+def example(verdict: Verdict) -> Example:
+    """A verdict as the example of a group."""
     found, base = verdict.divergence, verdict.base
     return Example(
         request=verdict.sent.id,
@@ -308,7 +328,7 @@ def _row(verdict: Verdict) -> Row:
         read=sent.usage.read,
         written=sent.usage.stored,
         predicted=verdict.predicted.read if verdict.predicted else None,
-        predicted_written=sum(tokens for _, tokens in verdict.predicted.written) if verdict.predicted else None,
+        predicted_written=verdict.predicted.stored if verdict.predicted else None,
         cause=verdict.cause,
         lost=verdict.lost,
     )
