@@ -111,14 +111,14 @@ def _timeline(connection: DuckDBPyConnection, tally: Tally) -> None:
 
 def _rows(connection: DuckDBPyConnection) -> Iterator[Row]:
     asked = (
-        'SELECT example.request, example."at", coalesce(number, 0), site, model, total,'
+        'SELECT example.request, example."at", coalesce(number, 0), site, model, size,'
         " CASE WHEN reported > 0 THEN read END, written, expected_read, expected_written, cause, lost"
         f' FROM outcomes LEFT JOIN numbers USING (trace, conversation) ORDER BY example."at" LIMIT {ROWS}'
     )
-    for request, at, number, site, model, total, read, written, expected, stored, cause, lost in connection.execute(
+    for request, at, number, site, model, size, read, written, expected, stored, cause, lost in connection.execute(
         asked
     ).fetchall():
-        yield Row(request, at, number, _site(site), model, total, read, written, expected, stored, _cause(cause), lost)
+        yield Row(request, at, number, _site(site), model, size, read, written, expected, stored, _cause(cause), lost)
 
 
 def _cause(name: str) -> Cause | Change:
