@@ -21,6 +21,9 @@ FIXABLE = frozenset(
         "unordered-tools",
         "unstable-json",
         "unused-ignore",
+        "volatile-environment",
+        "volatile-random",
+        "volatile-state",
         "volatile-time",
     ]
 )

@@ -6,6 +6,8 @@ from collections.abc import Callable, Set
 
 import libcst as cst
 
+from promptlint.fix.module import Module
+
 Value = Callable[[cst.Name], "cst.BaseExpression | cst.Annotation | None"]
 """The only value that a name is given, or its annotation where it is a parameter; ``None`` when not known."""
 
@@ -14,6 +16,8 @@ _COLLECT = frozenset(["set", "frozenset", "list", "tuple", "sorted", "reversed",
 SETS = frozenset(["set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"])
 """Names of sets in annotations."""
 _ANNOTATED = SETS | {"list", "List", "Iterable", "Sequence"}
+_ASKED = frozenset(["input", "str", "repr", "format"])
+"""Built-in functions that give a string."""
 _TEXT = frozenset(["lower", "upper", "strip", "lstrip", "rstrip", "title", "capitalize", "casefold", "join"])
 _LEFT = frozenset(["difference", "intersection", "copy"])
 _BOTH = frozenset(["union", "symmetric_difference"])
@@ -35,6 +39,23 @@ def is_text(node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.ConcatenatedString):
         return is_text(node.left)
     return isinstance(node, cst.FormattedString) or called(node) in ("str", *(f".{name}" for name in _TEXT))
+
+
+def is_string(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is known to be a string and is no list of blocks."""
+    if is_text(node):
+        return True
+    match node:
+        case cst.Call(func=cst.Name(value=name)):
+            return name in _ASKED and module.is_builtin(name, node)
+        case cst.BinaryOperation(operator=cst.Add() | cst.Multiply() | cst.Modulo(), left=left, right=right):
+            return is_string(module, left) or (isinstance(node.operator, cst.Add) and is_string(module, right))
+        case cst.Name():
+            value = module.value(node)
+            if isinstance(value, cst.Annotation):
+                return isinstance(value.annotation, cst.Name) and value.annotation.value == "str"
+            return value is not None and is_string(module, value)
+    return False
 
 
 def holds_strings(node: cst.BaseExpression, value: Value, depth: int = DEPTH) -> bool:

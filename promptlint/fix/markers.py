@@ -7,13 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from promptlint.finding import Edit
-from promptlint.fix.known import is_text
+from promptlint.fix.known import is_string, is_text
 from promptlint.fix.module import Module
 from promptlint.span import Span
 
 MARKER = "cache_control"
-_ASKED = frozenset(["input", "str", "repr", "format"])
-"""Built-in functions that give a string."""
 Edits = tuple[Edit, ...]
 
 
@@ -53,7 +51,7 @@ def on_block(module: Module, marker: Span) -> Edits:
     if node is None or element is None or not isinstance(message, cst.Dict):
         return ()
     for part in message.elements:
-        if isinstance(part, cst.DictElement) and _key(part) == "content" and _is_string(module, part.value):
+        if isinstance(part, cst.DictElement) and _key(part) == "content" and is_string(module, part.value):
             block = f'[{{"type": "text", "text": {module.source(part.value)}, {_entry(module, element)}}}]'
             return (*module.without(message.elements, element), module.replaced(part.value, block))
     return ()
@@ -66,23 +64,6 @@ def _entry(module: Module, element: cst.CSTNode) -> str:
 
 def _key(part: cst.DictElement) -> str | bytes | None:
     return part.key.evaluated_value if isinstance(part.key, cst.SimpleString) else None
-
-
-def _is_string(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is known to be a string and is no list of blocks."""
-    if is_text(node):
-        return True
-    match node:
-        case cst.Call(func=cst.Name(value=name)):
-            return name in _ASKED and module.is_builtin(name, node)
-        case cst.BinaryOperation(operator=cst.Add() | cst.Multiply() | cst.Modulo(), left=left, right=right):
-            return _is_string(module, left) or (isinstance(node.operator, cst.Add) and _is_string(module, right))
-        case cst.Name():
-            value = module.value(node)
-            if isinstance(value, cst.Annotation):
-                return isinstance(value.annotation, cst.Name) and value.annotation.value == "str"
-            return value is not None and _is_string(module, value)
-    return False
 
 
 def last_only(module: Module, marker: Span) -> Edits:
@@ -250,28 +231,69 @@ def same_lifetime(module: Module, earlier: Span, ttl: str) -> Edits:
 def on_request(module: Module, site: Span) -> Edits:
     """A marker for the request, which the API puts on the newest block of each turn."""
     call = module.at(site)
-    if not isinstance(call, cst.Call) or not call.args or any(arg.star for arg in call.args):
+    if not isinstance(call, cst.Call) or not call.args:
         return ()
-    return module.added(call.args, f'{MARKER}={{"type": "ephemeral"}}')
+    made = f'{MARKER}={{"type": "ephemeral"}}'
+    if any(arg.keyword is not None and arg.keyword.value == MARKER for arg in call.args):
+        return ()
+    return module.added(call.args, made)
 
 
 def on_system(module: Module, site: Span) -> Edits:
     """A marker on the last block of the system text of a call."""
     call = module.at(site)
-    for arg in call.args if isinstance(call, cst.Call) else ():
-        if arg.keyword is None or arg.keyword.value != "system":
-            continue
-        block = next(_last_block(arg.value), None)
-        if block is not None:
-            return module.added(block.elements, f'"{MARKER}": {{"type": "ephemeral"}}')
-        if _is_string(module, arg.value):
-            text = module.source(arg.value)
-            made = f'[{{"type": "text", "text": {text}, "{MARKER}": {{"type": "ephemeral"}}}}]'
-            return (module.replaced(arg.value, made),)
+    system = _system(module, call) if isinstance(call, cst.Call) else None
+    block = _last_block(system)
+    if block is not None:
+        return module.added(block.elements, f'"{MARKER}": {{"type": "ephemeral"}}')
+    if system is not None and is_string(module, system):
+        made = f'[{{"type": "text", "text": {module.source(system)}, "{MARKER}": {{"type": "ephemeral"}}}}]'
+        return (module.replaced(system, made),)
     return ()
 
 
-def _last_block(system: cst.BaseExpression) -> Iterator[cst.Dict]:
+def behind_system(module: Module, site: Span) -> Edits:
+    """The same for a request to Bedrock Converse, where a marker is a block of its own."""
+    call = module.at(site)
+    system = _system(module, call) if isinstance(call, cst.Call) else None
+    if isinstance(system, cst.List) and _last_block(system) is not None:
+        return module.added(system.elements, '{"cachePoint": {"type": "default"}}')
+    return ()
+
+
+def _system(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    """The system text of a call: an argument, or an entry of the dict that is passed as arguments."""
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value == "system":
+            return arg.value
+    found: list[cst.BaseExpression] = []
+    for arg in call.args:
+        given = arg.value if arg.star == "**" else None
+        name = given if isinstance(given, cst.Name) else None
+        value = module.value(name) if name is not None else given
+        if isinstance(value, cst.Dict):
+            parts = (part for part in value.elements if isinstance(part, cst.DictElement))
+            found += [part.value for part in parts if _key(part) == "system"]
+        if isinstance(value, cst.Call) and isinstance(value.func, cst.Name) and value.func.value == "dict":
+            found += [part.value for part in value.args if part.keyword is not None and part.keyword.value == "system"]
+        found += _entries(module, name) if name is not None else []
+    return found[0] if len(found) == 1 else None
+
+
+def _entries(module: Module, name: cst.Name) -> Iterator[cst.BaseExpression]:
+    """What is assigned to the entry for the system text of a dict: ``params["system"] = ...``."""
+    for bound in module.bindings(name):
+        for access in getattr(bound, "references", ()):
+            target = module.parents.get(access.node)
+            match target:
+                case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as key))]):
+                    assign = module.parents.get(module.parents[target])
+                    if key.evaluated_value == "system" and isinstance(assign, cst.Assign) and len(assign.targets) == 1:
+                        yield assign.value
+
+
+def _last_block(system: cst.BaseExpression | None) -> cst.Dict | None:
     match system:
         case cst.List(elements=[*_, cst.Element(value=cst.Dict() as block)]) if block.elements:
-            yield block
+            return block
+    return None

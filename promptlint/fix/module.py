@@ -41,6 +41,11 @@ class Module:
         """Reads the text. Raises ``libcst.ParserSyntaxError``, and RecursionError when it is nested too deeply."""
         self._wrapper  # noqa: B018
 
+    @property
+    def top(self) -> Sequence[cst.CSTNode]:
+        """The statements of the file that are part of no other."""
+        return self._wrapper.module.body
+
     @cached_property
     def _places(self) -> Mapping[cst.CSTNode, object]:
         return self._wrapper.resolve(meta.PositionProvider)
@@ -231,6 +236,22 @@ class Module:
             if isinstance(above, cst.SimpleStatementSuite):
                 return None
         return None
+
+    def home(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The statement that a node is, or is part of, alone or beside others on its line."""
+        while not isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement | cst.Module):
+            node = self.parents[node]
+        return node
+
+    def function(self, place: Span) -> cst.FunctionDef | None:
+        """The innermost function around a place; ``None`` at the top of the file."""
+        holding = [
+            node
+            for node, where in self._places.items()
+            if isinstance(node, cst.FunctionDef) and isinstance(where, meta.CodeRange)
+            if where.start.line <= place.line <= where.end.line
+        ]
+        return max(holding, key=lambda node: self.span(node).line, default=None)
 
     def behind(self, statement: cst.CSTNode, text: str) -> Edit:
         """Lines behind a statement, with its indentation."""

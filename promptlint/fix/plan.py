@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from promptlint.finding import Applicability, Edit, Finding, Fix
+from promptlint.finding import Applicability, Edit, Finding, Fix, Region
 from promptlint.fix import proposals
 from promptlint.fix.edits import Lines, meet
 from promptlint.fix.files import Files
@@ -24,6 +24,7 @@ Analyse = Callable[[Mapping[Path, str], Set[str] | None], Report]
 """Makes the report on the project with texts that stand in for files; of requests sent in some of its files only."""
 Listed = Callable[[Report], Sequence[Finding]]
 _Line = tuple[str, int]
+_MESSAGES = frozenset([Region.FIRST_MESSAGE, Region.MID_HISTORY, Region.LAST_MESSAGE])
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,12 @@ def make(report: Report, listed: Listed, analyse: Analyse, *, unsafe: bool = Fal
     files = Files(report, {})
     hopeless: set[object] = set()
     changes = 0
+
+    def may(proposal: Proposal) -> bool:
+        return proposal.fix.applicability in allowed and _key(proposal, files) not in hopeless
+
     for _ in range(_ROUNDS):
-        found = [p for p in proposals.make(report, listed(report), files) if p.fix.applicability in allowed]
-        batch = _together(p for p in found if _key(p, files) not in hopeless)
+        batch = _together(_best(proposals.make(report, listed(report), files), may))
         if not batch:
             break
         trial = _tried(batch, files, report, lambda texts: analyse(texts, None))
@@ -80,7 +84,12 @@ def with_fixes(
     """
     files = Files(report, texts)
     found = proposals.make(report, listed(report), files)
-    pending = [proposal for proposal in found if proposal.fix.applicability in tried]
+    bad: set[Proposal] = set()
+
+    def may(proposal: Proposal) -> bool:
+        return proposal.fix.applicability in tried and proposal not in bad
+
+    pending = list(_best(found, may))
     concerned = {s.span.path for p in pending for f in p.findings for s in (f.site, *f.also)}
     part = replace(
         report,
@@ -93,7 +102,8 @@ def with_fixes(
         trial = _tried(_together(pending), files, part, lambda texts: analyse(texts, concerned))
         good |= {*trial.good}
         ended |= trial.ended
-        pending = [p for p in pending if p not in good and p not in trial.bad]
+        bad |= {*trial.bad}
+        pending = list(_best((p for p in pending if p not in good), may))
     fixes = {finding: _fix_of(finding, good) for finding in ended}
     return replace(report, findings=tuple(replace(f, fix=fixes.get(f, f.fix)) for f in report.findings))
 
@@ -103,6 +113,14 @@ def _fix_of(finding: Finding, good: Iterable[Proposal]) -> Fix:
     mine = [proposal for proposal in good if finding in proposal.findings]
     edits = {edit for proposal in mine for edit in proposal.fix.edits}
     return replace(mine[0].fix, edits=tuple(sorted(edits)), options=finding.fix.options if finding.fix else ())
+
+
+def _best(found: Iterable[Proposal], may: Callable[[Proposal], bool]) -> Iterator[Proposal]:
+    """For each proposal the first of those for its findings that may be tried."""
+    for proposal in found:
+        best = next(filter(may, proposal.all()), None)
+        if best is not None:
+            yield best
 
 
 def _together(found: Iterable[Proposal]) -> list[Proposal]:
@@ -187,12 +205,39 @@ class _Change:
         return [
             proposal
             for proposal in batch
-            if (
+            if self._moves_trouble(proposal)
+            or (proposal.told is not None and not self._sends(proposal.findings[0].site.span, proposal.told))
+            or (
                 self.stays(proposal.findings[0])
                 if proposal.origin is None
                 else now[place := self._line(proposal.origin)] > was[place] - ended[place]
             )
         ]
+
+    def _written(self, edit: Edit) -> tuple[_Line, _Line]:
+        """The first line that an edit is on now, and the first one behind it."""
+        return self._line(edit.span), self._line(edit.span, edit.span.end_line + 1)
+
+    def _moves_trouble(self, proposal: Proposal) -> bool:
+        """Whether there is more to find on the lines of the edits than there was."""
+        for edit in proposal.fix.edits:
+            first, behind = self._written(edit)
+            until = edit.span.path, edit.span.end_line + 1
+            was = Counter(f.rule for f in self._before.findings if _line(edit.span) <= _line(f.primary) < until)
+            now = Counter(f.rule for f in self._after.findings if first <= _line(f.primary) < behind)
+            if now - was:
+                return True
+        return False
+
+    def _sends(self, site: Span, told: Edit) -> bool:
+        """Whether a message of a request has text that an edit has written."""
+        first, behind = self._written(told)
+        return any(
+            segment.region in _MESSAGES and segment.text is not None and first <= _line(segment.span) < behind
+            for request in self._after.requests
+            if _line(request.site.span) == self._line(site)
+            for segment in request.segments
+        )
 
 
 def _line(span: Span) -> _Line:

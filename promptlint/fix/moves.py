@@ -1,0 +1,241 @@
+"""Text that changes with each turn, moved out of the system text into the newest message, which is kept with it.
+
+Done only where all of it is in sight: the text stands on a line, or in a sentence, of an f-string; what it is made of
+can be had where the message is made; and that is one place, at which the message goes into the history.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst import metadata as meta
+
+from promptlint.finding import Edit
+from promptlint.fix.known import is_string
+from promptlint.fix.module import Module
+from promptlint.span import Span
+
+_BREAK = re.compile(r"\\n|\n|(?<=[.!?])[ ]+")
+"""What ends a line or a sentence in the text of an f-string, as it is written."""
+_KEEPS = frozenset(["append", "extend"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """An f-string in two: the line or sentence with a value, and what is left, both without quotes."""
+
+    moved: str
+    rest: str
+
+
+def to_newest(module: Module, value: Span, near: Sequence[Span]) -> tuple[Edit, ...]:
+    """The edits that move the text around a value into the newest user message.
+
+    ``near`` are places in the functions that make that message: where a request is sent, and where turns are kept. The
+    last edit is that of the message.
+    """
+    node = module.at(value)
+    hole = module.parents.get(node) if node is not None else None
+    if node is None or not isinstance(hole, cst.FormattedStringExpression):
+        return ()
+    whole = module.parents[hole]
+    if not isinstance(whole, cst.FormattedString):
+        return ()
+    content = _message(module, near)
+    cut = _cut(module, whole, hole)
+    if content is None or cut is None or isinstance(module.parents[whole], cst.ConcatenatedString):
+        return ()
+    here = _obtained(module, node, content)
+    if here is None:
+        return ()
+    text, removed = here
+    said = _written(module, content, cut.moved.replace(module.source(node), text, 1))
+    left = _left(module, whole, cut.rest)
+    if said is None or left is None:
+        return ()
+    return (*removed, module.replaced(whole, left), module.replaced(content, said))
+
+
+def _cut(module: Module, whole: cst.FormattedString, hole: cst.FormattedStringExpression) -> _Cut | None:
+    """The line around a value taken out; ``None`` where it holds other values, or is all of the text."""
+    if "r" in whole.start.lower():
+        return None
+    before, behind = "", ""
+    at = next(number for number, part in enumerate(whole.parts) if part is hole)
+    head, tail = whole.parts[:at], whole.parts[at + 1 :]
+    if head and isinstance(head[-1], cst.FormattedStringText):
+        before = head[-1].value
+        head = head[:-1]
+    if tail and isinstance(tail[0], cst.FormattedStringText):
+        behind = tail[0].value
+        tail = tail[1:]
+    starts = [found.end() for found in _BREAK.finditer(before)]
+    end = _BREAK.search(behind)
+    if (not starts and head) or (end is None and tail):
+        return None
+    start = starts[-1] if starts else 0
+    stop = end.start() if end is not None else len(behind)
+    moved = before[start:] + module.between(module.span(hole)) + behind[:stop]
+    kept_before = "".join(module.between(module.span(part)) for part in head) + before[:start]
+    kept_behind = (behind[end.end() :] if end is not None else "") + "".join(
+        module.between(module.span(part)) for part in tail
+    )
+    if not kept_behind:
+        kept_before = re.sub(r"(?:\\n|\n|[ ])+$", "", kept_before)
+    rest = kept_before + kept_behind
+    return _Cut(moved.strip(), rest) if rest.strip() else None
+
+
+def _left(module: Module, whole: cst.FormattedString, rest: str) -> str | None:
+    """What takes the place of an f-string that has become shorter: one of its values alone, text, or an f-string."""
+    only = re.fullmatch(r"\{([A-Za-z_]\w*)\}", rest)
+    if only:
+        named = [
+            part.expression
+            for part in whole.parts
+            if isinstance(part, cst.FormattedStringExpression) and module.source(part.expression) == only[1]
+        ]
+        if named and is_string(module, named[0]):
+            return only[1]
+    start = whole.start if "{" in rest else whole.start.replace("f", "").replace("F", "")
+    return f"{start}{rest if '{' in rest else rest.replace('}}', '}')}{whole.end}"
+
+
+# -- the newest message ----------------------------------------------------------------------------------------------
+
+
+def _message(module: Module, near: Sequence[Span]) -> cst.BaseExpression | None:
+    """The text of the one user message that is made and kept in the functions around these places."""
+    homes = {id(module.function(place)) for place in near if place.path == module.path}
+    found = [
+        content
+        for node in module.expressions.values()
+        if isinstance(node, cst.Dict)
+        and (content := _content(node)) is not None
+        and id(module.function(module.span(node))) in homes
+        and _is_kept(module, node)
+    ]
+    return found[0] if len(found) == 1 and is_string(module, found[0]) else None
+
+
+def _content(message: cst.Dict) -> cst.BaseExpression | None:
+    """The content of a message of the user that is written out."""
+    parts = {
+        part.key.evaluated_value: part.value
+        for part in message.elements
+        if isinstance(part, cst.DictElement) and isinstance(part.key, cst.SimpleString)
+    }
+    role = parts.get("role")
+    if isinstance(role, cst.SimpleString) and role.evaluated_value == "user":
+        return parts.get("content")
+    return None
+
+
+def _is_kept(module: Module, message: cst.BaseExpression) -> bool:
+    """Whether a message becomes part of a list that is there already, itself or by the one name that it is given."""
+    above = module.parents[message]
+    match above:
+        case cst.Arg():
+            call = module.parents[above]
+            return (
+                isinstance(call, cst.Call)
+                and isinstance(call.func, cst.Attribute)
+                and call.func.attr.value in _KEEPS
+                and isinstance(module.parents[call], cst.Expr)
+            )
+        case cst.Element():
+            listed = module.parents[above]
+            around = module.parents.get(listed)
+            if isinstance(around, cst.Arg):
+                return isinstance(listed, cst.BaseExpression) and _is_kept(module, listed)
+            return isinstance(around, cst.AugAssign) and isinstance(around.operator, cst.AddAssign)
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
+            bound = module.bindings(name)
+            uses = [access.node for access in bound[0].references] if len(bound) == 1 else []
+            return any(isinstance(use, cst.Name) and _is_kept(module, use) for use in uses)
+    return False
+
+
+def _written(module: Module, content: cst.BaseExpression, moved: str) -> str | None:
+    """The content of a message with a line behind it, which is made after it: whoever types takes his time."""
+    quote = next((mark for mark in ('"', "'") if mark not in moved), None)
+    if quote is None or "\n" in moved:
+        return None
+    if isinstance(content, cst.Name):
+        return f"f{quote}{{{content.value}}}\\n\\n{moved}{quote}"
+    text = module.source(content)
+    simple = isinstance(content, cst.Call | cst.BaseString | cst.Subscript | cst.Attribute) or content.lpar
+    return f"{text if simple else f'({text})'} + f{quote}\\n\\n{moved}{quote}"
+
+
+# -- what the text is made of ----------------------------------------------------------------------------------------
+
+
+def _obtained(module: Module, value: cst.BaseExpression, place: cst.CSTNode) -> tuple[str, tuple[Edit, ...]] | None:
+    """How a value is written at another place, and the assignment that goes when it was all that used a name."""
+    if _available(module, value, place):
+        return module.source(value), ()
+    if not isinstance(value, cst.Name):
+        return None
+    bound = module.bindings(value)
+    made = module.assigned(bound[0]) if len(bound) == 1 else None
+    if made is None or not _available(module, made, place) or not isinstance(made, cst.Call):
+        return None
+    line = module.statement(made)
+    if line is None or len(list(bound[0].references)) > 1:
+        return module.source(made), ()
+    removed = module.removed(line)
+    return (module.source(made), (removed,)) if removed is not None else None
+
+
+def _available(module: Module, value: cst.BaseExpression, place: cst.CSTNode) -> bool:
+    """Whether an expression means the same at another place, where all that it names is there already."""
+    names = list(_names(value))
+    return all(name is not None and _is_there(module, name, place) for name in names)
+
+
+def _names(value: cst.BaseExpression) -> Iterator[cst.Name | None]:
+    """The names that an expression reads; ``None`` for what depends on where it stands in other ways."""
+    match value:
+        case cst.Name():
+            yield value
+        case cst.Attribute(value=inner):
+            yield from _names(inner)
+        case cst.Call(func=func, args=args):
+            yield from _names(func)
+            for arg in args:
+                yield from _names(arg.value)
+        case cst.Subscript(value=inner, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
+            yield from _names(inner)
+            yield from _names(key)
+        case cst.BinaryOperation(left=left, right=right):
+            yield from _names(left)
+            yield from _names(right)
+        case cst.SimpleString() | cst.Integer() | cst.Float():
+            pass
+        case _:
+            yield None
+
+
+def _is_there(module: Module, name: cst.Name, place: cst.CSTNode) -> bool:
+    bound = module.bindings(name)
+    if not bound:
+        return False
+    if all(isinstance(b, meta.BuiltinAssignment) for b in bound):
+        return True
+    scope, line = module.scopes.get(place), module.statement(place)
+    if len(bound) != 1 or not isinstance(bound[0], meta.Assignment) or line is None:
+        return False
+    node = bound[0].node
+    if isinstance(bound[0].scope, meta.GlobalScope) and not isinstance(scope, meta.GlobalScope):
+        return not isinstance(node, cst.Name) or isinstance(module.parents[module.home(node)], cst.Module)
+    if bound[0].scope is not scope:
+        return False
+    if isinstance(node, cst.Param):
+        return True
+    home = module.home(node)
+    blocks = [above for above, _ in module.around(place)]
+    return module.parents[home] in blocks and module.is_above(home, line)
