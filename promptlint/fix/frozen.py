@@ -34,12 +34,8 @@ def ahead_of_loop(module: Module, value: Span, turns: Span) -> tuple[Edit, ...]:
     line = module.statement(node)
     if isinstance(above, cst.Assign) and line is not None and module.parents[line] is loop.body:
         target = above.targets[0].target
-        removed = module.removed(line)
         alone = len(above.targets) == 1 and isinstance(target, cst.Name) and len(module.bindings(target)) == 1
-        if not alone or removed is None:
-            return ()
-        text = module.between(module.span(line))
-        return (put_in(module.path, start.line, start.column, f"{text}\n{indent}"), removed)
+        return _lifted(module, line, loop) if alone else ()
     name = _name(module, found)
     if name is None or not _in_text(module, node):
         return ()
@@ -74,6 +70,23 @@ def _whole(module: Module, node: cst.BaseExpression) -> cst.BaseExpression:
     if isinstance(above, cst.Attribute) or (isinstance(above, cst.Call) and above.func is node):
         return _whole(module, above)
     return node
+
+
+def _lifted(module: Module, line: cst.CSTNode, loop: cst.For | cst.While) -> tuple[Edit, ...]:
+    """A statement of a loop with its comments, ahead of that."""
+    where, start = module.span(line), module.span(loop)
+    first = where.line
+    while module.lines[first - 2].lstrip().startswith("#"):
+        first -= 1
+    removed = module.removed(line)
+    if removed is None:
+        return ()
+    depth = len(module.indent(where.line))
+    lines = [text[depth:] for text in module.lines[first - 1 : where.end_line]]
+    indent = module.indent(start.line)
+    text = "".join(f"{text}\n{indent}" for text in lines)
+    gone = Edit(Span(module.path, first, 1, removed.span.end_line, removed.span.end_column), "")
+    return (put_in(module.path, start.line, start.column, text), gone)
 
 
 def _begins(module: Module, node: cst.CSTNode, turns: Span) -> bool:

@@ -46,10 +46,10 @@ def in_bulk(module: Module, mutator: Span, keeps: int | None) -> Bulk | None:
     return None
 
 
-def in_steps(module: Module, mutator: Span) -> tuple[Edit, ...]:
+def in_steps(module: Module, mutator: Span, keeps: int | None) -> tuple[Edit, ...]:
     """``history[-N:]`` in a request, whose start moves on by N messages at a time."""
     node = module.at(mutator)
-    if not isinstance(node, cst.Subscript) or not _is_place(node.value):
+    if not keeps or not isinstance(node, cst.Subscript) or not _is_place(node.value):
         return ()
     size, history = _size(module, node), module.source(node.value)
     if size is None or _stores(module, node, history):
@@ -106,25 +106,30 @@ def _above(keeps: int) -> int:
     return max(2 * keeps, 3 * LARGE_MESSAGES // 2)
 
 
+def _bound(size: str, keeps: int) -> tuple[str, int]:
+    """The number of messages above which to cut, as it is written: a multiple of what a name stands for."""
+    above = _above(keeps)
+    if size.isdigit():
+        return str(above), above
+    times = -(-above // keeps)
+    return f"{times} * {size}", times * keeps
+
+
 def _sliced(module: Module, cut: cst.Subscript, keeps: int) -> Bulk | None:
-    """``history = history[-N:]``, with or without a test of the length around it."""
+    """``history = history[-N:]``, with or without a test of the length around it or ahead of it."""
     assign, line = module.parents[cut], module.statement(cut)
-    history = module.source(cut.value)
-    if (
-        _size(module, cut) is None
-        or not isinstance(assign, cst.Assign)
-        or not isinstance(line, cst.SimpleStatementLine)
-    ):
+    history, size = module.source(cut.value), _size(module, cut)
+    if size is None or not isinstance(assign, cst.Assign) or not isinstance(line, cst.SimpleStatementLine):
         return None
     if len(assign.targets) != 1 or module.source(assign.targets[0].target) != history:
         return None
-    above = _above(keeps)
-    test = _test(module, line, history)
+    bound, above = _bound(size, keeps)
+    test = _test(module, line, history) or _left_early(module, line, history)
     if test is not None:
-        return Bulk((module.replaced(test, str(above)),), keeps, above)
+        return Bulk((module.replaced(test, bound),), keeps, above)
     span = module.span(line)
     text = module.between(span).replace("\n", "\n    ")
-    made = f"if len({history}) > {above}:\n{module.indent(span.line)}    {text}"
+    made = f"if len({history}) > {bound}:\n{module.indent(span.line)}    {text}"
     return Bulk((Edit(span, made),), keeps, above)
 
 
@@ -134,11 +139,40 @@ def _test(module: Module, line: cst.CSTNode, history: str) -> cst.BaseExpression
     around = module.parents.get(block)
     if not isinstance(block, cst.IndentedBlock) or not isinstance(around, cst.If | cst.While) or around.orelse:
         return None
-    match around.test:
+    return _compared(module, around.test, history, cst.GreaterThan, cst.GreaterThanEqual)
+
+
+def _left_early(module: Module, line: cst.CSTNode, history: str) -> cst.BaseExpression | None:
+    """The number in ``if len(history) <= N: return`` ahead of a statement in the same block."""
+    block = module.parents[line]
+    for node in block.body if isinstance(block, cst.IndentedBlock) else ():
+        if node is line:
+            break
+        if isinstance(node, cst.If) and node.orelse is None and _only_returns(node.body):
+            most = _compared(module, node.test, history, cst.LessThan, cst.LessThanEqual)
+            if most is not None:
+                return most
+    return None
+
+
+def _only_returns(body: cst.BaseSuite) -> bool:
+    match body:
+        case cst.IndentedBlock(body=[cst.SimpleStatementLine(body=[cst.Return()])]):
+            return True
+        case cst.SimpleStatementSuite(body=[cst.Return()]):
+            return True
+    return False
+
+
+def _compared(
+    module: Module, test: cst.BaseExpression, history: str, *operators: type[cst.BaseCompOp]
+) -> cst.BaseExpression | None:
+    """What the length of a history is compared with."""
+    match test:
         case cst.Comparison(
             left=cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=counted)]),
-            comparisons=[cst.ComparisonTarget(operator=cst.GreaterThan() | cst.GreaterThanEqual(), comparator=most)],
-        ) if module.source(counted) == history:
+            comparisons=[cst.ComparisonTarget(operator=operator, comparator=most)],
+        ) if module.source(counted) == history and isinstance(operator, operators):
             return most
     return None
 
@@ -155,9 +189,10 @@ def _popped(module: Module, call: cst.Call, history: str) -> Bulk | None:
         return None
     if isinstance(loop, cst.If) and isinstance(module.parents[loop], cst.If):  # elif
         return None
-    above, size = _above(keeps), module.source(most)
+    size = module.source(most)
+    bound, above = _bound(size, keeps)
     start, end = module.span(loop), module.span(most)
     head = Edit(
-        Span(module.path, start.line, start.column, end.end_line, end.end_column), f"if len({history}) > {above}"
+        Span(module.path, start.line, start.column, end.end_line, end.end_column), f"if len({history}) > {bound}"
     )
     return Bulk((head, module.replaced(call, f"del {history}[:-{size}]")), keeps, above)

@@ -262,6 +262,13 @@ class Module:
             return put_in(self.path, span.end_line, len(self.lines[span.end_line - 1]) + 1, f"\n{made.rstrip()}")
         return put_in(self.path, span.end_line + 1, 1, made)
 
+    def has_comment(self, statement: cst.CSTNode) -> bool:
+        """Whether a comment stands behind a simple statement, or on the lines ahead of it."""
+        if not isinstance(statement, cst.SimpleStatementLine):
+            return False
+        comments = [statement.trailing_whitespace.comment, *(line.comment for line in statement.leading_lines)]
+        return any(comment is not None for comment in comments)
+
     def removed(self, statement: cst.CSTNode) -> Edit | None:
         """A statement less, with its lines; ``None`` where nothing would be left of the block around it."""
         block = self.parents.get(statement)

@@ -83,7 +83,7 @@ def _cut(module: Module, whole: cst.FormattedString, hole: cst.FormattedStringEx
     kept_behind = (behind[end.end() :] if end is not None else "") + "".join(
         module.between(module.span(part)) for part in tail
     )
-    if not kept_behind:
+    if not kept_behind and not isinstance(module.parents[whole], cst.BinaryOperation):
         kept_before = re.sub(r"(?:\\n|\n|[ ])+$", "", kept_before)
     rest = kept_before + kept_behind
     return _Cut(moved.strip(), rest) if rest.strip() else None
@@ -167,7 +167,8 @@ def _written(module: Module, content: cst.BaseExpression, moved: str) -> str | N
     if isinstance(content, cst.Name):
         return f"f{quote}{{{content.value}}}\\n\\n{moved}{quote}"
     text = module.source(content)
-    simple = isinstance(content, cst.Call | cst.BaseString | cst.Subscript | cst.Attribute) or content.lpar
+    simple = bool(content.lpar) or isinstance(content, cst.Call | cst.BaseString | cst.Subscript | cst.Attribute)
+    simple = simple or (isinstance(content, cst.BinaryOperation) and isinstance(content.operator, cst.Add))
     return f"{text if simple else f'({text})'} + f{quote}\\n\\n{moved}{quote}"
 
 
@@ -175,26 +176,42 @@ def _written(module: Module, content: cst.BaseExpression, moved: str) -> str | N
 
 
 def _obtained(module: Module, value: cst.BaseExpression, place: cst.CSTNode) -> tuple[str, tuple[Edit, ...]] | None:
-    """How a value is written at another place, and the assignment that goes when it was all that used a name."""
-    if _available(module, value, place):
-        return module.source(value), ()
-    if not isinstance(value, cst.Name):
-        return None
-    bound = module.bindings(value)
+    """How a value is written at another place, and the assignments that go when it was all that used their names."""
+    gone: list[Edit] = []
+    text = _spelt(module, value, place, gone)
+    return (text, tuple(gone)) if text is not None else None
+
+
+def _spelt(module: Module, value: cst.BaseExpression, place: cst.CSTNode, gone: list[Edit]) -> str | None:
+    if isinstance(value, cst.Name) and not _is_there(module, value, place):
+        return _looked_up(module, value, place, gone)
+    span = module.span(value)
+    text, column = "", span.column
+    for name in [] if isinstance(value, cst.Name) else _names(value):
+        if name is None or span.line != span.end_line:
+            return None
+        if not _is_there(module, name, place):
+            made = _looked_up(module, name, place, gone)
+            if made is None:
+                return None
+            where = module.span(name)
+            text += module.lines[span.line - 1][column - 1 : where.column - 1] + made
+            column = where.end_column
+    return text + module.between(Span(span.path, span.line, column, span.end_line, span.end_column))
+
+
+def _looked_up(module: Module, name: cst.Name, place: cst.CSTNode, gone: list[Edit]) -> str | None:
+    """The call whose result a name stands for, which is made at the other place instead."""
+    bound = module.bindings(name)
     made = module.assigned(bound[0]) if len(bound) == 1 else None
-    if made is None or not _available(module, made, place) or not isinstance(made, cst.Call):
-        return None
-    line = module.statement(made)
-    if line is None or len(list(bound[0].references)) > 1:
-        return module.source(made), ()
-    removed = module.removed(line)
-    return (module.source(made), (removed,)) if removed is not None else None
-
-
-def _available(module: Module, value: cst.BaseExpression, place: cst.CSTNode) -> bool:
-    """Whether an expression means the same at another place, where all that it names is there already."""
-    names = list(_names(value))
-    return all(name is not None and _is_there(module, name, place) for name in names)
+    line = module.statement(made) if isinstance(made, cst.Call) else None
+    text = _spelt(module, made, place, gone) if isinstance(made, cst.Call) else None
+    if text is not None and line is not None and len(list(bound[0].references)) == 1:
+        removed = module.removed(line)
+        if removed is None or module.has_comment(line):
+            return None
+        gone.append(removed)
+    return text
 
 
 def _names(value: cst.BaseExpression) -> Iterator[cst.Name | None]:

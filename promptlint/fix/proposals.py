@@ -198,9 +198,9 @@ def _turn(finding: Finding, report: Report, module: Module) -> Iterator[_Way]:
 
 
 def _id(finding: Finding, report: Report, module: Module) -> Iterator[_Way]:
+    yield from _turn(finding, report, module)
     if finding.origin is not None and finding.origin.path == module.path:
         yield from _ahead_of_loop(finding, report, module)
-    yield from _turn(finding, report, module)
 
 
 def _ahead_of_loop(finding: Finding, report: Report, module: Module) -> Iterator[_Way]:
@@ -241,9 +241,8 @@ def _window(finding: Finding, report: Report, module: Module) -> Iterator[_Way]:
     bulk = history.in_bulk(module, finding.primary, keeps)
     if bulk is not None:
         yield _Way(UNSAFE, f"cut in bulk, from more than {bulk.above} messages to {bulk.keeps}", bulk.edits)
-    size = f"{keeps} messages" if keeps else "its size"
-    steps = history.in_steps(module, finding.primary)
-    yield _Way(UNSAFE, f"move the start of the window on by {size} at a time", steps)
+    steps = history.in_steps(module, finding.primary, keeps)
+    yield _Way(UNSAFE, f"move the start of the window on by {keeps} messages at a time", steps)
 
 
 def _cached_content(finding: Finding, report: Report, module: Module) -> Iterator[_Way]:

@@ -246,7 +246,7 @@ while True:
     reply = {ASK}[{{"role": "system", "content": RULES}}, *history])
     history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
 """,
-        ("    if len(history) > 60:\n        history = history[-KEPT:]  # the newest\n",),
+        ("    if len(history) > 15 * KEPT:\n        history = history[-KEPT:]  # the newest\n",),
     ),
     "tested window": (
         f"""{OPENAI}
@@ -259,6 +259,34 @@ while True:
     history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
 """,
         ("    if len(history) > 60:\n        history = history[-4:]\n",),
+    ),
+    "window behind an early return": (
+        f"""{OPENAI}
+class Chat:
+    def __init__(self):
+        self.history = []
+
+    def trim(self, most=4):
+        if len(self.history) <= most:
+            return
+        print("dropped", len(self.history) - most)
+        self.history = self.history[-most:]
+
+    def ask(self, question):
+        self.history.append({{"role": "user", "content": question}})
+        self.trim()
+        reply = {ASK}[{{"role": "system", "content": RULES}}, *self.history])
+        self.history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+
+
+chat = Chat()
+while True:
+    chat.ask(input())
+""",
+        (
+            "        if len(self.history) <= 15 * most:\n            return\n",
+            "\n        self.history = self.history[-most:]\n",
+        ),
     ),
     "evicted": (
         f"""{OPENAI}
@@ -274,6 +302,189 @@ while True:
     ),
 }
 """Unsafe: afterwards each request begins with all that the one before it sent."""
+
+LOOP = """
+history = []
+while True:
+"""
+ASKS = """    history.append({"role": "user", "content": input()})
+"""
+TURN = LOOP + ASKS
+ANSWER = f"""    reply = {ASK}[system, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+"""
+
+MOVED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "line of an f-string": (
+        f"""{OPENAI}{TURN}\
+    system = {{"role": "system", "content": f"It is {{datetime.now():%H:%M:%S}}.\\n{{RULES}}"}}
+{ANSWER}""",
+        ('input() + f"\\n\\nIt is {datetime.now():%H:%M:%S}."})', '"content": RULES}\n'),
+    ),
+    "values with names": (
+        f"""{OPENAI}{TURN}\
+    now = datetime.now()
+    clock = now.strftime("%H:%M:%S")
+    system = {{"role": "system", "content": f"You are a clerk. The time is {{clock}}. " + RULES}}
+{ANSWER}""",
+        (
+            """input() + f'\\n\\nThe time is {datetime.now().strftime("%H:%M:%S")}.'})\n    system = {""",
+            '"content": "You are a clerk. " + RULES}\n',
+        ),
+    ),
+    "methods of a class": (
+        f"""{OPENAI}
+class Chat:
+    def __init__(self):
+        self.history = []
+
+    def system(self) -> str:
+        return f'''You are a clerk.
+It is {{datetime.now():%H:%M:%S}}.
+{{RULES}}'''
+
+    def ask(self, question: str):
+        user = {{"role": "user", "content": question}}
+        reply = {ASK}[{{"role": "system", "content": self.system()}}, *self.history, user])
+        self.history += [user, {{"role": "assistant", "content": reply.choices[0].message.content}}]
+
+
+chat = Chat()
+while True:
+    chat.ask(input())
+""",
+        (
+            """f'''You are a clerk.\n{RULES}'''""",
+            """"content": f"{question}\\n\\nIt is {datetime.now():%H:%M:%S}."}""",
+        ),
+    ),
+    "two of them": (
+        f"""{OPENAI}import uuid
+
+
+def ask(history, text: str):
+    history.append({{"role": "user", "content": f"Dear clerk, {{text}}"}})
+    system = f"Clock: {{datetime.now():%H:%M:%S}}\\n{{RULES}}\\nTicket {{uuid.uuid4()}}"
+    reply = {ASK}[{{"role": "system", "content": system}}, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+
+
+history = []
+while True:
+    ask(history, input())
+""",
+        (
+            'f"Dear clerk, {text}" + f"\\n\\nClock: {datetime.now():%H:%M:%S}" + f"\\n\\nTicket {uuid.uuid4()}"',
+            "    system = RULES\n",
+        ),
+    ),
+}
+"""Unsafe: what changed ahead of the history is said in the newest message, and stored with it."""
+
+UNMOVED: dict[str, str] = {
+    "the message may be no text": f"""{OPENAI}
+def ask(history, text):
+    history.append({{"role": "user", "content": text}})
+    system = {{"role": "system", "content": f"It is {{datetime.now():%H:%M:%S}}.\\n{{RULES}}"}}
+{ANSWER}
+
+history = []
+while True:
+    ask(history, input())
+""",
+    "the message is not kept": f"""{OPENAI}{LOOP}\
+    question = input()
+    user = {{"role": "user", "content": question}}
+    system = {{"role": "system", "content": f"It is {{datetime.now():%H:%M:%S}}.\\n{{RULES}}"}}
+    reply = {ASK}[system, *history, user])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+""",
+    "there are two messages": f"""{OPENAI}{TURN}\
+    history.append({{"role": "user", "content": "Be quick."}})
+    system = {{"role": "system", "content": f"It is {{datetime.now():%H:%M:%S}}.\\n{{RULES}}"}}
+{ANSWER}""",
+    "something else is on the line": f"""{OPENAI}{TURN}\
+    system = {{
+        "role": "system", "content": f"{{RULES}} at {{datetime.now():%H:%M:%S}}\\nBye."
+    }}
+{ANSWER}""",
+    "the value is not there yet": f"""{OPENAI}{TURN}\
+    zone = datetime.now().astimezone().tzinfo if history else None
+    system = {{"role": "system", "content": f"It is {{datetime.now(zone):%H:%M:%S}}.\\n{{RULES}}"}}
+{ANSWER}""",
+    "backslashes are letters": f"""{OPENAI}{TURN}\
+    system = {{"role": "system", "content": rf"It is {{datetime.now():%H:%M}}.\\n{{RULES}}"}}
+{ANSWER}""",
+}
+"""Where it is not certain that the text can be moved."""
+
+FROZEN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "id": (
+        f"""{OPENAI}import uuid
+{LOOP}\
+    history.append(dict(role="user", content=input()))
+    system = {{"role": "system", "content": f"Request {{uuid.uuid4()}}\\n{{RULES}}"}}
+{ANSWER}""",
+        ("session_id = uuid.uuid4()\nwhile True:\n", 'f"Request {session_id}\\n{RULES}"'),
+    ),
+    "value with a name": (
+        f"""{OPENAI}import os
+
+
+def main():
+    history = []
+    while True:
+        history.append({{"role": "user", "content": input()}})
+        open(f"file{{len(history)}}", "w").close()
+        # The files
+        files = os.popen("ls").read()  # all of them
+        system = {{"role": "system", "content": f"Files: {{files}}\\n{{RULES}}"}}
+        reply = {ASK}[system, *history])
+        history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+
+
+main()
+""",
+        ('    history = []\n    # The files\n    files = os.popen("ls").read()  # all of them\n    while True:\n',),
+    ),
+    "function": (
+        f"""{OPENAI}import os
+
+
+def files():
+    return "Files: " + os.popen("ls").read()
+
+{TURN}\
+    open(f"part{{len(history)}}", "w").close()
+    system = {{"role": "system", "content": f"{{files()}}\\n{{RULES}}"}}
+{ANSWER}""",
+        ("import functools\nimport time\n", "@functools.cache\ndef files():\n"),
+    ),
+}
+"""Unsafe: what was read anew for each turn is read once."""
+
+LESS = frozenset(["id"])
+"""Programs whose fix leaves a finding of a lesser loss: conversations still differ."""
+
+UNFROZEN: dict[str, str] = {
+    "it depends on the turn": f"""{OPENAI}import os
+{LOOP}\
+    question = input()
+    history.append({{"role": "user", "content": question}})
+    files = os.popen(f"ls {{question}}").read()
+    system = {{"role": "system", "content": f"Files: {{files}}\\n{{RULES}}"}}
+{ANSWER}""",
+    "the result can be changed": f"""{OPENAI}import os
+
+
+def parts(found=None):
+    return ["Files: ", os.popen("ls").read()]
+
+{TURN}\
+    system = {{"role": "system", "content": "".join(parts()) + RULES}}
+{ANSWER}""",
+}
+"""Where reading once would change more."""
 
 RARER = f"""{OPENAI}
 history = []
