@@ -30,7 +30,8 @@ while True:
 ```
 
 ## Fix safety
-`--fix` takes the breakpoint off empty text and thinking blocks, and puts that of a message onto a block with its text.
+`--fix` takes the breakpoint off empty text and thinking blocks, and puts that of a message onto a block with its text;
+where that text changes each time, `--unsafe-fixes` sets it on the system text instead.
 
 ## Limits
 Text that is only empty at run time is not seen.

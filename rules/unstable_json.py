@@ -14,9 +14,9 @@ import json
 from openai import OpenAI
 
 client = OpenAI()
-SKILLS = {"search": "searches the shelves", "lend": "lends a book", "remind": "writes to late readers"}
+SKILLS = {"search": "searches the shelves", "write": "writes a letter", "remind": "writes to late readers"}
 RULES = "Answer briefly. " * 600
-known = {name: SKILLS[name] for name in {"search", "lend", "remind"}}
+known = {name: SKILLS[name] for name in {"search", "write", "remind"}}
 history = [{"role": "system", "content": f"Skills: {json.dumps(known)}\n{RULES}"}]
 while True:
     history.append({"role": "user", "content": input()})
@@ -30,9 +30,9 @@ import json
 from openai import OpenAI
 
 client = OpenAI()
-SKILLS = {"search": "searches the shelves", "lend": "lends a book", "remind": "writes to late readers"}
+SKILLS = {"search": "searches the shelves", "write": "writes a letter", "remind": "writes to late readers"}
 RULES = "Answer briefly. " * 600
-known = {name: SKILLS[name] for name in {"search", "lend", "remind"}}
+known = {name: SKILLS[name] for name in {"search", "write", "remind"}}
 history = [{"role": "system", "content": f"Skills: {json.dumps(known, sort_keys=True)}\n{RULES}"}]
 while True:
     history.append({"role": "user", "content": input()})

@@ -37,7 +37,8 @@ while True:
 ```
 
 ## Fix safety
-No automatic fix. A value that is frozen for the conversation can become stale: announce changes in a new message.
+`--fix --unsafe-fixes` reads the value once: ahead of the loop over the turns, or with `functools.cache` on a function
+without parameters that returns a text. It can become stale: announce changes in a new message.
 
 ## Limits
 How often a working tree changes is not known; a value that is read per request counts as changing.

@@ -39,7 +39,8 @@ while True:
 ```
 
 ## Fix safety
-No automatic fix: whether the model needs the value, only the author knows.
+Whether the model needs the value, only the author knows. `--fix --unsafe-fixes` moves the line with it into the newest
+user message, where that is made and stored in one place in sight; else it makes the value once, ahead of the loop.
 
 ## Limits
 An id that is made once and stored with its message is stable and not reported.

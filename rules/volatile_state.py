@@ -44,7 +44,8 @@ while True:
 ```
 
 ## Fix safety
-No automatic fix. What is sent with a message must be stored with it; sent but not stored, it breaks the next turn.
+`--fix --unsafe-fixes` moves the line with the text into the newest user message, where that is made and stored in one
+place in sight. What is sent with a message must be stored with it; sent but not stored, it breaks the next turn.
 
 ## Limits
 How often the text really changes is only seen at run time (`promptlint record`).

@@ -38,9 +38,10 @@ while True:
 ```
 
 ## Fix safety
-`--fix --unsafe-fixes` prints the day and nothing finer, where the format is written out and has a date in it. That
-changes what the model reads, so it is never done unasked. A time moved into the newest message must be stored with it:
-sent but not stored, it makes every old message change instead.
+`--fix --unsafe-fixes` prints the day and nothing finer, where the format is written out and has a date in it; else it
+moves the line with the time into the newest user message, where that is made and stored in one place in sight. Both
+change what the model reads, so nothing is done unasked. A time that is sent with a message and not stored with it makes
+every old message change instead.
 
 ## Limits
 The granularity is read from format strings and `timespec`; a clock whose format is not known counts as it is printed.

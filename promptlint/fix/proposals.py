@@ -145,6 +145,10 @@ def _refused_marker(finding: Finding, report: Report, module: Module) -> Iterato
         case "message":
             edits = markers.on_block(module, finding.primary)
             yield _Way(SAFE, "write the content as a block of text with the breakpoint on it", edits)
+            gone, instead = markers.off(module, finding.primary), markers.on_system(module, finding.site.span)
+            if gone and instead and finding.site.span.path == module.path:
+                title = "set the breakpoint on the last block of the system text instead"
+                yield _Way(UNSAFE, title, (*gone, *instead))
 
 
 def _marker_loop(finding: Finding, report: Report, module: Module) -> Iterator[_Way]:
