@@ -40,7 +40,7 @@ while True:
 ```
 
 ## Fix safety
-`--fix --unsafe-fixes` adds it for `anthropic` and Bedrock Converse: writing costs more than input until something reads.
+`--fix --unsafe-fixes` adds it for `anthropic` and for Converse: writing costs more than input until something reads.
 
 ## Limits
 Silent where `**kwargs` or middleware may add one. A remark where nothing but what stands in the code is asked.
