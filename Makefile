@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test docs vscode clean
+.PHONY: demo test browser docs vscode clean
 
 ## demo: lint an example chat service that defeats its prompt cache, then the same service put right
 demo: .venv/core
@@ -18,6 +18,10 @@ test: .venv/dev
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q
+
+## browser: the HTML pages of 200 requests in a headless Chromium, which has to be installed
+browser: .venv/dev
+	@$(BIN)/python tests/integration/browser.py
 
 ## docs: the site, as build/site/index.html
 docs: .venv/dev
