@@ -48,7 +48,8 @@ while True:
 Another lifetime changes no text; `promptlint cost --gap` says what it costs.
 
 ## Limits
-Only intervals that are numbers in the code are read, of the innermost loop around the request.
+Only intervals that have one value wherever the code leads are read, of the innermost loop around the request; not those
+of the environment or of a configuration file.
 """
 
 from collections.abc import Iterator

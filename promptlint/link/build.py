@@ -175,7 +175,7 @@ class _Builder(Layout):
             path=(*self.chain.steps, *built),
             root=self.root_span,
             branches=tuple(self._branches()) if watched else (),
-            pace=pace.of(self.chain) if self.breakpoints else None,
+            pace=pace.of(self.ev, self.chain) if self.breakpoints else None,
             parallel=self._parallel(facts, reuse),
             usage=self._usage(),
             added=self.added,

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from promptlint.expression import At
 from promptlint.index import Function, Module, terminal
 from promptlint.link import cron
 from promptlint.link.chains import Chain
+from promptlint.link.values import Const
 from promptlint.request import Pace
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
 
 _UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0, "week": 604_800.0}
 _EVERY = ("run_every", "interval", "every", "period")
@@ -17,16 +23,16 @@ _EVERY = ("run_every", "interval", "every", "period")
 _REGISTER = ("do", "add_job", "run_repeating", "add_periodic_task")
 
 
-def of(chain: Chain) -> Pace | None:
+def of(ev: Evaluator, chain: Chain) -> Pace | None:
     """The shortest time between two requests, in seconds; ``None`` where nothing tells."""
     if chain.loops:
-        return _of_loop(chain)
+        return _of_loop(ev, chain)
     if chain.entry is not None and chain.entry[0].evidence == "scheduler":
         return next((p for p in _of_schedule(_entry_function(chain))), None)
     return None
 
 
-def _of_loop(chain: Chain) -> Pace | None:
+def _of_loop(ev: Evaluator, chain: Chain) -> Pace | None:
     """The sleeps in the innermost loop that every iteration comes past."""
     loop = chain.loops[-1]
     frame = next((f for f in chain.frames if loop.state.id in f.path_loops), None)
@@ -35,13 +41,23 @@ def _of_loop(chain: Chain) -> Pace | None:
     place = (loop.state.at.lineno, loop.state.at.col_offset)
     for node in ast.walk(frame.module.syntax(frame.function)):
         if isinstance(node, ast.While | ast.For | ast.AsyncFor) and (node.lineno, node.col_offset) == place:
-            sleeps = [
-                (call, s) for call in _sleeps(node.body) if (s := _number(call.args[0], frame.module)) is not None
-            ]
+            sleeps = [(call, s) for call in _sleeps(node.body) if (s := _slept(ev, frame, call)) is not None]
             seconds = sum(s for _, s in sleeps)
             if seconds > 0:
                 return Pace(seconds, "the loop waits", frame.module.span(At.start(sleeps[0][0])))
     return None
+
+
+def _slept(ev: Evaluator, frame: Frame, call: ast.Call) -> float | None:
+    """How long a sleep takes: a number that stands there, or one that comes from elsewhere."""
+    written = _number(call.args[0], frame.module)
+    if written is not None:
+        return written
+    place = (call.lineno, call.col_offset)
+    calls = (c for c in ev.summary(frame.function).calls if (c.at.lineno, c.at.col_offset) == place)
+    values = [ev.eval(found.args[0], frame) for found in calls if found.args]
+    numbers = [float(v.value) for v in values if isinstance(v, Const) and isinstance(v.value, int | float)]
+    return numbers[0] if numbers and len(numbers) == len(values) else None
 
 
 def _sleeps(body: Sequence[ast.stmt]) -> Iterator[ast.Call]:
@@ -123,8 +139,17 @@ def _by_calendar(call: ast.Call) -> float:
 
 
 def _number(node: ast.expr, module: Module) -> float | None:
-    """A number written as a literal, a product of literals, or a name that the module gives one such value."""
+    """A number written as a literal, a product of literals, a ``timedelta`` in seconds, or a name that the module gives
+    one such value.
+    """
     match node:
+        case ast.Call(func=ast.Attribute(value=ast.Call() as length, attr="total_seconds"), args=[], keywords=[]):
+            return _number(length, module)
+        case ast.Call(args=[], keywords=[_, *_] as parts) if terminal(node.func) == "timedelta":
+            units = [_UNITS.get((part.arg or "").removesuffix("s")) for part in parts]
+            numbers = [_number(part.value, module) for part in parts]
+            known = [unit * number for unit, number in zip(units, numbers, strict=True) if unit and number is not None]
+            return sum(known) if len(known) == len(parts) else None
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return float(value)
         case ast.BinOp(left=left, op=ast.Mult(), right=right):

@@ -92,6 +92,26 @@ def test_an_hour_for_requests_that_follow_each_other(tmp_path: Path) -> None:
     assert "1.25 times the input price instead of 2" in finding.advice
 
 
+@pytest.mark.parametrize(
+    "main",
+    [
+        "from conf import PAUSE\nwhile True:\n    ask(input())\n    time.sleep(PAUSE)\n",
+        "import conf\nwhile True:\n    ask(input())\n    time.sleep(conf.PAUSE)\n",
+        "def poll(pause=900):\n    while True:\n        ask(input())\n        time.sleep(pause)\npoll()\n",
+        "def poll(pause):\n    while True:\n        ask(input())\n        time.sleep(pause)\npoll(900)\n",
+        "class Poller:\n    def __init__(self):\n        self.pause = 900\n    def run(self):\n"
+        "        while True:\n            ask(input())\n            time.sleep(self.pause)\nPoller().run()\n",
+        "from datetime import timedelta\nwhile True:\n    ask(input())\n"
+        "    time.sleep(timedelta(minutes=15).total_seconds())\n",
+    ],
+)
+def test_times_that_come_from_elsewhere(tmp_path: Path, main: str) -> None:
+    head = "import time\nfrom llm import ask\n"
+    files = (("llm.py", asking()), ("conf.py", "PAUSE = 900\n"), ("main.py", head + main))
+    [finding] = found(tmp_path, "ttl-mismatch", *files)
+    assert "the loop waits 15 min, and the entry lives 5m" in finding.message
+
+
 def test_a_loop_in_another_module(tmp_path: Path) -> None:
     main = "import time\nfrom llm import ask\nPAUSE = 900\nwhile True:\n    ask(input())\n    time.sleep(PAUSE)\n"
     [finding] = found(tmp_path, "ttl-mismatch", ("llm.py", asking()), ("main.py", main))
@@ -104,6 +124,8 @@ def test_a_loop_in_another_module(tmp_path: Path) -> None:
         (SHORT, LOOP.format("60")),
         (LONG, LOOP.format("600")),
         (SHORT, LOOP.format("delay()")),
+        (SHORT, "import sys\npause = 900 if sys.argv[1:] else 60\n" + LOOP.format("pause")),
+        (SHORT, "import os\n" + LOOP.format("float(os.environ['PAUSE'])")),
         (SHORT, "while True:\n    ask(input())\n    if slow():\n        time.sleep(600)\n"),
         (SHORT, "while True:\n    try:\n        ask(input())\n    except OSError:\n        time.sleep(600)\n"),
         (SHORT, "time.sleep(600)\nfor q in open('questions'):\n    ask(q)\n"),
