@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from math import inf
 from typing import Literal
 
@@ -263,6 +264,22 @@ def unread_marker(request: Request, broken: Break) -> Breakpoint | None:
     ahead = sum((_weight(s) for s in segments[:index] if s.message == segments[index].message), ZERO)
     behind = sum((_weight(s) for s in segments[index + 1 : marker.segment + 1] if not s.causes), ZERO)
     return marker if ahead.low > behind.low else None
+
+
+def one_time_markers(request: Request) -> Iterator[tuple[Breakpoint, Cause, Interval]]:
+    """The breakpoints of a loop that close a text of one iteration, behind a text with a breakpoint of its own that is
+    the same in all: each with what varies and the tokens that it writes each time for nobody.
+
+    A text of an outer loop is read by the requests of the inner one, and that of a kept history by the next turn.
+    """
+    marks = sorted((m for m in request.breakpoints if m.problem is None and not m.optional), key=lambda m: m.segment)
+    for before, marker in pairwise(marks) if request.reuse.repeats == "loop" and not request.reuse.turns else ():
+        own = request.segments[before.segment + 1 : marker.segment + 1]
+        once = (c for s in own for c in s.causes if c.moment is Moment.LOOP and not (c.conditional or c.features))
+        cause = next((c for c in once if Axis.CALL in c.axes), None)
+        constant_ahead = not any(segment.causes for segment in request.segments[: before.segment + 1])
+        if cause and constant_ahead and request.before(marker.segment + 1).low >= request.facts.minimum:
+            yield marker, cause, sum((segment.tokens for segment in own), ZERO)
 
 
 def _markers_over(request: Request, index: int) -> Iterator[Breakpoint]:

@@ -178,3 +178,41 @@ def test_writes_that_may_be_read(tmp_path: Path, tail: str) -> None:
 def test_a_marked_text_too_short_to_be_written(tmp_path: Path) -> None:
     short = asking().replace("* 900", "* 9")
     assert found(tmp_path, "unrecovered-write", ("app.py", short + "print(ask('How long?'))\n")) == []
+
+
+PAGES = """
+def answer(pages, questions):
+    for p in pages:
+        page = open(p).read()
+        {loop}client.messages.create(
+            model="claude-sonnet-4-5", max_tokens=9,
+            system=[{{"type": "text", "text": MANUAL{first}}},
+                    {{"type": "text", "text": page, "cache_control": {{"type": "ephemeral"}}}}],
+            messages=[{{"role": "user", "content": {question}}}],
+        )
+"""
+MARKED = ', "cache_control": {"type": "ephemeral"}'
+
+
+def test_a_marker_on_text_of_one_iteration(tmp_path: Path) -> None:
+    source = HEAD + PAGES.format(loop="", first=MARKED, question="'Sum it up'") + "answer(['a', 'b'], [])\n"
+    [finding] = found(tmp_path, "unrecovered-write", ("app.py", source))
+    assert "the loop variable p is another one in each iteration" in finding.message
+    assert "at 1.25 times the input price each time" in finding.message
+    assert (finding.primary.line, finding.severity) == (13, Severity.INFO)
+
+
+@pytest.mark.parametrize(
+    ("loop", "first", "question", "tail"),
+    [
+        ("for q in questions: ", MARKED, "q", ""),  # the page is read by the next question
+        ("", "", "'Sum it up'", ""),  # told by breakpoint-on-volatile
+        ("[", MARKED, "'Sum it up'", "        ask(page)\n"),
+    ],
+)
+def test_markers_that_are_read_or_told_elsewhere(
+    tmp_path: Path, loop: str, first: str, question: str, tail: str
+) -> None:
+    code = PAGES.format(loop=loop.rstrip("["), first=first, question=question)
+    source = asking() + code + tail + "answer(['a', 'b'], ['c', 'd'])\n"
+    assert found(tmp_path, "unrecovered-write", ("app.py", source)) == []
