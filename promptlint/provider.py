@@ -349,7 +349,8 @@ def _with_own(document: dict[str, Any], rows: Sequence[_Row]) -> dict[str, Any]:
     for number, row in enumerate(rows, 1):
         name = row.get("name")
         if not isinstance(name, str) or not name:
-            raise KnowledgeError(f'{_OWN} {number}, field "name": missing')
+            wrong = "missing" if name is None else f"must be a name, is {name!r}"
+            raise KnowledgeError(f'{_OWN} {number}, field "name": {wrong}')
         given = {key: value for key, value in row.items() if key not in ("name", "hosts")}
         stamp = {"sources": [_USER], "as_of": document.get("as_of"), "confidence": "med"}
         known = tables.get(name, stamp)
@@ -385,11 +386,12 @@ def parse(text: str, where: str, own: Sequence[_Row] = ()) -> Table:
         document = _with_own(document, own)
     sources = _mapping(document, "sources", where)
     mine = {row.get("name") for row in own}
-    rows = {
-        name: _provider(name, table, f'{_OWN if name in mine else where}, provider "{name}"', frozenset(sources))
-        for name, table in _mapping(document, "providers", where).items()
-    }
-    _references(rows, where)
+    tables = _mapping(document, "providers", where)
+    labels = {name: f'{_OWN if name in mine else where}, provider "{name}"' for name in tables}
+    rows = {name: _provider(name, table, labels[name], frozenset(sources)) for name, table in tables.items()}
+    if UNKNOWN not in rows:
+        raise KnowledgeError(f'{where}, provider "{UNKNOWN}": missing')
+    _references(rows, labels)
     identify = _mapping(document, "identify", where)
     channels = {
         name: _patterns(targets, f'{where}, channel "{name}"', rows)
@@ -429,12 +431,10 @@ _STAMP = ("sources", "as_of", "confidence")
 """What every row says of itself."""
 
 
-def _references(rows: Mapping[str, _Provider], where: str) -> None:
+def _references(rows: Mapping[str, _Provider], labels: Mapping[str, str]) -> None:
     """Checks what a look-up relies on: names that exist, no circles, a minimum for every provider."""
-    if UNKNOWN not in rows:
-        raise KnowledgeError(f'{where}, provider "{UNKNOWN}": missing')
     for name, provider in rows.items():
-        label = f'{where}, provider "{name}"'
+        label = labels[name]
         for row in (provider.table, *(row for _, row in provider.models)):
             for field in ("inherits", "use"):
                 if field in row and row[field] not in rows:

@@ -57,7 +57,14 @@ def test_rows_of_the_run_before_are_gone() -> None:
     [
         ('inherits = "anthropic"', 'provider-facts]] 1, field "name": missing'),
         ('name = "x"', 'provider "x", field "trigger": missing'),
-        ('name = "x"\ninherits = "antropic"', 'no provider "antropic"'),
+        ("name = 3", 'provider-facts]] 1, field "name": must be a name, is 3'),
+        (
+            'name = "x"\ninherits = "antropic"',
+            'provider-facts]], provider "x", field "inherits": no provider "antropic"',
+        ),
+        ('name = "anthropic"\nwrite = { "7m" = 1 }', 'field "write": must be a table of 5m, 30m, 1h, 12h, 24h'),
+        ('name = "groq"\nstorage = "much"', 'field "storage": must be a number, 0 or more'),
+        ('name = "groq"\nmodels = [3]', 'field "models": must be a list of tables'),
         ('name = "groq"\nlookbak = 3', 'no such field; did you mean "lookback"?'),
         ('name = "groq"\nmodels = [{ pattern = "(" }]', "is no regular expression"),
         ('name = "groq"\nhosts = "groq.example"', 'field "hosts": must be a list of texts'),
