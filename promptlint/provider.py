@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 
-from promptlint.knowledge import KnowledgeError
+from promptlint.knowledge import KnowledgeError, schema
 
 UNKNOWN = "unknown"
 """The provider of a request of which nothing tells where it goes."""
@@ -355,14 +354,14 @@ def _with_own(document: dict[str, Any], rows: Sequence[_Row]) -> dict[str, Any]:
         stamp = {"sources": [_USER], "as_of": document.get("as_of"), "confidence": "med"}
         known = tables.get(name, stamp)
         lists = {
-            key: [*({**stamp, **row} for row in _rows(given, key, f'{_OWN} "{name}"')), *known.get(key, [])]
+            key: [*({**stamp, **row} for row in schema.rows(given, key, f'{_OWN} "{name}"')), *known.get(key, [])]
             for key in ("models", "invalidation")
             if key in given or key in known
         }
         tables[name] = {**known, **given, **lists}
         patterns = row.get("hosts", [])
-        if not _TEXTS[1](patterns):
-            raise KnowledgeError(f'{_OWN} "{name}", field "hosts": must be {_TEXTS[0]}, is {patterns!r}')
+        if not schema.TEXTS[1](patterns):
+            raise KnowledgeError(f'{_OWN} "{name}", field "hosts": must be {schema.TEXTS[0]}, is {patterns!r}')
         hosts |= dict.fromkeys(patterns, name)
     identify = dict(document.get("identify", {}))
     identify["hosts"] = {**hosts, **identify.get("hosts", {})}
@@ -384,25 +383,27 @@ def parse(text: str, where: str, own: Sequence[_Row] = ()) -> Table:
         raise KnowledgeError(f"{where}: not valid TOML: {error}") from None
     if own:
         document = _with_own(document, own)
-    sources = _mapping(document, "sources", where)
+    sources = schema.mapping(document, "sources", where)
     mine = {row.get("name") for row in own}
-    tables = _mapping(document, "providers", where)
+    tables = schema.mapping(document, "providers", where)
     labels = {name: f'{_OWN if name in mine else where}, provider "{name}"' for name in tables}
     rows = {name: _provider(name, table, labels[name], frozenset(sources)) for name, table in tables.items()}
     if UNKNOWN not in rows:
         raise KnowledgeError(f'{where}, provider "{UNKNOWN}": missing')
     _references(rows, labels)
-    identify = _mapping(document, "identify", where)
+    identify = schema.mapping(document, "identify", where)
     channels = {
         name: _patterns(targets, f'{where}, channel "{name}"', rows)
-        for name, targets in _mapping(identify, "channels", f"{where}, identify").items()
+        for name, targets in schema.mapping(identify, "channels", f"{where}, identify").items()
     }
     for name, targets in channels.items():
         if not targets or targets[-1][0].pattern:
             raise KnowledgeError(f'{where}, channel "{name}", field "": missing, and must come last: any other model')
     known = rows | channels
-    sections = {s: _mapping(identify, s, f"{where}, identify") for s in ("hosts", "platforms", "models", "vendors")}
-    prefixes = _mapping(identify, "prefixes", f"{where}, identify")
+    sections = {
+        s: schema.mapping(identify, s, f"{where}, identify") for s in ("hosts", "platforms", "models", "vendors")
+    }
+    prefixes = schema.mapping(identify, "prefixes", f"{where}, identify")
     for prefix, target in prefixes.items():
         _target(prefix, target, f"{where}, identify.prefixes", known)
     patterns = {name: _patterns(section, f"{where}, identify.{name}", known) for name, section in sections.items()}
@@ -413,17 +414,17 @@ def _provider(name: str, table: object, where: str, tags: frozenset[str]) -> _Pr
     if not isinstance(table, Mapping):
         raise KnowledgeError(f"{where}: must be a table, is {table!r}")
     models = []
-    for number, row in enumerate(_rows(table, "models", where), 1):
+    for number, row in enumerate(schema.rows(table, "models", where), 1):
         label = f"{where}, model row {number} ({row.get('pattern', '?')!r})"
-        fields = _checked(row, label, _MODEL_FIELDS, ("pattern", *_STAMP), tags)
-        models.append((_regex(fields["pattern"], f'{label}, field "pattern"'), fields))
+        fields = schema.checked(row, label, _MODEL_FIELDS, ("pattern", *_STAMP), tags)
+        models.append((schema.regex(fields["pattern"], f'{label}, field "pattern"'), fields))
     changes = []
-    for number, row in enumerate(_rows(table, "invalidation", where), 1):
+    for number, row in enumerate(schema.rows(table, "invalidation", where), 1):
         label = f"{where}, invalidation row {number} ({row.get('change', '?')!r})"
         needed = ("change", "parameters", "drops", *_STAMP)
-        changes.append(Invalidation(**_checked(row, label, _CHANGE_FIELDS, needed, tags)))
+        changes.append(Invalidation(**schema.checked(row, label, _CHANGE_FIELDS, needed, tags)))
     rest = {key: value for key, value in table.items() if key not in ("models", "invalidation")}
-    own = _checked(rest, where, _TABLE_FIELDS, (*_STAMP, *(() if "inherits" in rest else ("trigger",))), tags)
+    own = schema.checked(rest, where, _TABLE_FIELDS, (*_STAMP, *(() if "inherits" in rest else ("trigger",))), tags)
     return _Provider(name, own, tuple(models), tuple(changes))
 
 
@@ -456,153 +457,79 @@ def _references(rows: Mapping[str, _Provider], labels: Mapping[str, str]) -> Non
             raise KnowledgeError(f'{label}, field "assumed_min_tokens": missing, and no row states a minimum')
 
 
-_Check = tuple[str, Callable[[Any], bool]]
-
-
-def _factor(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-
-
-def _one_of(*words: str) -> _Check:
-    return f"one of {', '.join(words)}", lambda value: value in words
-
-
-def _subset(*words: str) -> _Check:
-    return f"a list of {', '.join(words)}", lambda value: isinstance(value, list) and all(v in words for v in value)
-
-
-_TEXT: _Check = ("text", lambda value: isinstance(value, str))
-_TEXTS: _Check = (
-    "a list of texts",
-    lambda value: isinstance(value, list) and all(isinstance(v, str) for v in value),
-)
-_COUNT: _Check = ("a whole number, 0 or more", lambda value: type(value) is int and value >= 0)
-_FLAG: _Check = ("true or false", lambda value: isinstance(value, bool))
-_FACTOR: _Check = ("a number, 0 or more", lambda value: _factor(value))
-_FACTORS: _Check = (
-    f"a table of {', '.join(_SECONDS)} and numbers",
-    lambda value: isinstance(value, Mapping) and all(k in _SECONDS and _factor(v) for k, v in value.items()),
-)
-_DATE: _Check = ("a date", lambda value: type(value) is date)
-
-_COMMON_FIELDS: dict[str, _Check] = {
-    "trigger": _one_of(*_TRIGGERS),
-    "min_tokens": _COUNT,
-    "marker": _TEXT,
-    "converse_marker": _TEXT,
-    "request_marker": _TEXT,
-    "max_breakpoints": _COUNT,
-    "ttls": _TEXTS,
-    "ttl_seconds": _COUNT,
-    "granularity": _COUNT,
-    "refuses": _TEXTS,
-    "retentions": _TEXTS,
-    "policy": _one_of(*POLICIES),
-    "read": _FACTOR,
-    "read_unmarked": _FACTOR,
-    "storage": _FACTOR,
-    "write": _FACTORS,
-    "forgets_thinking": _FLAG,
-    "sources": _TEXTS,
-    "as_of": _DATE,
-    "confidence": _one_of(*_CONFIDENCES),
+_COMMON_FIELDS: dict[str, schema.Check] = {
+    "trigger": schema.one_of(*_TRIGGERS),
+    "min_tokens": schema.COUNT,
+    "marker": schema.TEXT,
+    "converse_marker": schema.TEXT,
+    "request_marker": schema.TEXT,
+    "max_breakpoints": schema.COUNT,
+    "ttls": schema.TEXTS,
+    "ttl_seconds": schema.COUNT,
+    "granularity": schema.COUNT,
+    "refuses": schema.TEXTS,
+    "retentions": schema.TEXTS,
+    "policy": schema.one_of(*POLICIES),
+    "read": schema.FACTOR,
+    "read_unmarked": schema.FACTOR,
+    "storage": schema.FACTOR,
+    "write": schema.factors(*_SECONDS),
+    "forgets_thinking": schema.FLAG,
+    "sources": schema.TEXTS,
+    "as_of": schema.DATE,
+    "confidence": schema.one_of(*_CONFIDENCES),
 }
-_TABLE_FIELDS: dict[str, _Check] = _COMMON_FIELDS | {
-    "inherits": _TEXT,
-    "order": _subset(*_REGIONS),
-    "assumed_min_tokens": _COUNT,
-    "too_many": _one_of("error", "dropped"),
-    "lookback": _COUNT,
-    "unmarkable": _TEXTS,
-    "prewarm_refuses": _TEXTS,
-    "default_ttl": _TEXT,
-    "longer_ttl_first": _FLAG,
-    "routing": _TEXT,
-    "object_conflicts": _TEXTS,
-    "window": _COUNT,
-    "concurrent": _FLAG,
-    "input_includes_cached": _FLAG,
-    "usage_input": _TEXTS,
-    "usage_read": _TEXTS,
-    "usage_write": _TEXTS,
-    "prices": _TEXT,
-    "diagnostics": _TEXT,
-    "isolation": _TEXT,
-    "pitfalls": _TEXTS,
-    "disputed": _TEXTS,
+_TABLE_FIELDS: dict[str, schema.Check] = _COMMON_FIELDS | {
+    "inherits": schema.TEXT,
+    "order": schema.subset(*_REGIONS),
+    "assumed_min_tokens": schema.COUNT,
+    "too_many": schema.one_of("error", "dropped"),
+    "lookback": schema.COUNT,
+    "unmarkable": schema.TEXTS,
+    "prewarm_refuses": schema.TEXTS,
+    "default_ttl": schema.TEXT,
+    "longer_ttl_first": schema.FLAG,
+    "routing": schema.TEXT,
+    "object_conflicts": schema.TEXTS,
+    "window": schema.COUNT,
+    "concurrent": schema.FLAG,
+    "input_includes_cached": schema.FLAG,
+    "usage_input": schema.TEXTS,
+    "usage_read": schema.TEXTS,
+    "usage_write": schema.TEXTS,
+    "prices": schema.TEXT,
+    "diagnostics": schema.TEXT,
+    "isolation": schema.TEXT,
+    "pitfalls": schema.TEXTS,
+    "disputed": schema.TEXTS,
 }
-_MODEL_FIELDS: dict[str, _Check] = _COMMON_FIELDS | {"pattern": _TEXT, "use": _TEXT, "caches": _FLAG}
-_CHANGE_FIELDS: dict[str, _Check] = {
-    "change": _TEXT,
-    "parameters": _TEXTS,
-    "drops": _subset(*_REGIONS),
-    "may_drop": _subset(*_REGIONS),
-    "default": _TEXTS,
-    "sources": _TEXTS,
-    "as_of": _DATE,
-    "confidence": _one_of(*_CONFIDENCES),
+_MODEL_FIELDS: dict[str, schema.Check] = _COMMON_FIELDS | {
+    "pattern": schema.TEXT,
+    "use": schema.TEXT,
+    "caches": schema.FLAG,
+}
+_CHANGE_FIELDS: dict[str, schema.Check] = {
+    "change": schema.TEXT,
+    "parameters": schema.TEXTS,
+    "drops": schema.subset(*_REGIONS),
+    "may_drop": schema.subset(*_REGIONS),
+    "default": schema.TEXTS,
+    "sources": schema.TEXTS,
+    "as_of": schema.DATE,
+    "confidence": schema.one_of(*_CONFIDENCES),
 }
 _NOTES = ("pitfalls", "disputed")
 """Fields whose texts add up over the providers that one inherits from."""
 _LOOKED_UP = tuple(f.name for f in fields(Facts) if f.name in _TABLE_FIELDS | _MODEL_FIELDS)
 
 
-def _checked(
-    row: Mapping[str, Any], where: str, schema: Mapping[str, _Check], needed: tuple[str, ...], tags: frozenset[str]
-) -> dict[str, Any]:
-    """The row, its lists as tuples, when every field is known and of its kind."""
-    for field in needed:
-        if field not in row:
-            raise KnowledgeError(f'{where}, field "{field}": missing')
-    for field, value in row.items():
-        if field not in schema:
-            close = get_close_matches(field, schema, 1)
-            hint = f'; did you mean "{close[0]}"?' if close else ""
-            raise KnowledgeError(f'{where}, field "{field}": no such field{hint}')
-        kind, holds = schema[field]
-        if not holds(value):
-            raise KnowledgeError(f'{where}, field "{field}": must be {kind}, is {value!r}')
-    for tag in row.get("sources", ()):
-        if tag not in tags:
-            raise KnowledgeError(f'{where}, field "sources": "{tag}" is not explained under [sources]')
-    return {field: _frozen(value) for field, value in row.items()}
-
-
-def _frozen(value: Any) -> Any:
-    """Lists and tables as tuples."""
-    if isinstance(value, Mapping):
-        return tuple(value.items())
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _mapping(document: Mapping[str, Any], field: str, where: str) -> Mapping[str, Any]:
-    value = document.get(field)
-    if not isinstance(value, Mapping):
-        raise KnowledgeError(f'{where}, field "{field}": must be a table, is {value!r}')
-    return value
-
-
-def _rows(table: Mapping[str, Any], field: str, where: str) -> list[Mapping[str, Any]]:
-    value = table.get(field, [])
-    if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
-        raise KnowledgeError(f'{where}, field "{field}": must be a list of tables, is {value!r}')
-    return value
-
-
 def _patterns(section: object, where: str, known: Mapping[str, object]) -> tuple[tuple[re.Pattern[str], str], ...]:
     if not isinstance(section, Mapping):
         raise KnowledgeError(f"{where}: must be a table, is {section!r}")
-    return tuple((_regex(key, where), _target(key, value, where, known)) for key, value in section.items())
+    return tuple((schema.regex(key, where), _target(key, value, where, known)) for key, value in section.items())
 
 
 def _target(key: str, value: object, where: str, known: Mapping[str, object]) -> str:
     if not isinstance(value, str) or value not in known:
         raise KnowledgeError(f'{where}, field "{key}": no provider or channel {value!r}')
     return value
-
-
-def _regex(pattern: str, where: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise KnowledgeError(f"{where}: {pattern!r} is no regular expression: {error}") from None
