@@ -127,9 +127,9 @@ def _speaks(piece: Piece) -> bool:
     return piece.region == "messages" and piece.role == "user" and piece.kind != "tool_result"
 
 
-def sizes(blocks: Sequence[Block]) -> list[int]:
+def sizes(blocks: Sequence[Block]) -> tuple[int, ...]:
     """The number of tokens up to the end of each block."""
-    return list(accumulate(len(block.tokens) for block in blocks))
+    return tuple(accumulate(len(block.tokens) for block in blocks))
 
 
 def flat(blocks: Iterable[Block]) -> tuple[int, ...]:
@@ -161,14 +161,21 @@ def bucket(call: Call, facts: Facts, regions: Sequence[str] | None = None) -> tu
 
 
 class Prefixes:
-    """Numbers for prefixes: two sequences of items get the same number if and only if they are equal."""
+    """Numbers for prefixes: two sequences of blocks get the same number if and only if they are equal.
+
+    A marker is no part of a block.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, Hashable], int] = {}
 
-    def step(self, prefix: int, item: Hashable) -> int:
-        """The number of ``prefix`` (0 = empty) followed by ``item``."""
-        return self._numbers.setdefault((prefix, item), len(self._numbers) + 1)
+    def of(self, blocks: Iterable[Block]) -> Iterator[int]:
+        """The number of the prefix that ends with each block."""
+        number = 0  # that of nothing at all
+        for block in blocks:
+            item = (block.region, block.role, block.kind, block.tokens)
+            number = self._numbers.setdefault((number, item), len(self._numbers) + 1)
+            yield number
 
 
 @dataclass(slots=True)

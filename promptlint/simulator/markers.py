@@ -12,6 +12,7 @@ the markers that server tools add inside a response.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from promptlint.provider import Facts
 from promptlint.simulator.exchange import (
@@ -30,14 +31,32 @@ from promptlint.simulator.exchange import (
 Key = tuple[int, tuple[tuple[str, str], ...]]
 """A prefix and the parameters it was processed with."""
 
+Marks = Sequence[tuple[int, str]]
+"""Marked blocks in wire order, with the lifetimes that are asked for."""
+
 _RUNS = ("tool_use", "tool_result")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A call as a cache sees it: its blocks in wire order, and of each the key and the size of the prefix up to it."""
+
+    call: Call
+    blocks: tuple[Block, ...]
+    keys: tuple[Key, ...]
+    ends: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """All tokens."""
+        return self.ends[-1] if self.ends else 0
 
 
 def predict(calls: Sequence[Call], facts: Facts) -> list[Outcome]:
     """The outcome of each call, in order."""
     store: dict[Key, Entry] = {}
     prefixes = Prefixes()
-    seen: list[list[Key]] = []
+    seen: list[Prompt] = []
     outcomes = []
     for call in calls:
         blocks = ordered(call, facts)
@@ -45,10 +64,9 @@ def predict(calls: Sequence[Call], facts: Facts) -> list[Outcome]:
         if problem:
             outcomes.append(refusal(problem))
             continue
-        keys = _keys(call, blocks, facts, prefixes)
-        marks = markers(call, blocks, facts)
-        outcomes.append(_one(call, blocks, keys, marks, store, seen, facts))
-        seen.append(keys)
+        prompt = Prompt(call, blocks, _keys(call, blocks, facts, prefixes), sizes(blocks))
+        outcomes.append(_one(prompt, store, seen, facts))
+        seen.append(prompt)
     return outcomes
 
 
@@ -100,7 +118,7 @@ def _ttl(marker: str | None, facts: Facts) -> str:
     return marker or facts.default_ttl or ""
 
 
-def _keys(call: Call, blocks: Sequence[Block], facts: Facts, prefixes: Prefixes) -> list[Key]:
+def _keys(call: Call, blocks: Sequence[Block], facts: Facts, prefixes: Prefixes) -> tuple[Key, ...]:
     """The key of the prefix that ends with each block.
 
     The regions behind a change of parameters lose their cache, those ahead of it do not; an image anywhere in the
@@ -109,11 +127,8 @@ def _keys(call: Call, blocks: Sequence[Block], facts: Facts, prefixes: Prefixes)
     images = (("images", "yes"),) if any(block.kind == "image" for block in blocks) else ()
     buckets = {region: bucket(call, facts, (region,)) for region in facts.order}
     buckets["messages"] += images
-    keys, at = [], 0
-    for block in blocks:
-        at = prefixes.step(at, (block.region, block.role, block.kind, block.tokens))
-        keys.append((at, buckets[block.region]))
-    return keys
+    numbers = prefixes.of(blocks)
+    return tuple((number, buckets[block.region]) for number, block in zip(numbers, blocks, strict=True))
 
 
 def _positions(blocks: Sequence[Block]) -> list[int]:
@@ -126,111 +141,95 @@ def _positions(blocks: Sequence[Block]) -> list[int]:
     return positions
 
 
-def _one(
-    call: Call,
-    blocks: Sequence[Block],
-    keys: Sequence[Key],
-    marks: Sequence[tuple[int, str]],
-    store: dict[Key, Entry],
-    seen: Sequence[Sequence[Key]],
-    facts: Facts,
-) -> Outcome:
-    ends = sizes(blocks)
-    total = ends[-1] if ends else 0
-    valid = [(index, ttl) for index, ttl in marks if facts.caches and ends[index] >= facts.minimum]
+def _one(prompt: Prompt, store: dict[Key, Entry], seen: Sequence[Prompt], facts: Facts) -> Outcome:
+    marks = markers(prompt.call, prompt.blocks, facts)
+    valid = [(index, ttl) for index, ttl in marks if facts.caches and prompt.ends[index] >= facts.minimum]
     if not valid:
-        return Outcome(0, total, why=_nothing(marks, ends, facts))
-    positions = _positions(blocks)
-    found = -1
-    for index, _ in reversed(valid):
+        return Outcome(0, prompt.total, why=_nothing(marks, prompt, facts))
+    found = _hit(prompt, valid, store, facts)
+    # In words before the entries are touched.
+    why = _missed(prompt, valid[-1][0], store, seen) if found is None else hit_in_words(prompt, found, store)
+    return replace(settle(prompt, found, valid, store, facts), why=why)
+
+
+def _hit(prompt: Prompt, marks: Marks, store: dict[Key, Entry], facts: Facts) -> int | None:
+    """The block up to which the longest prefix within reach of a marker is stored."""
+    positions = _positions(prompt.blocks)
+    for index, _ in reversed(marks):
         for at in range(index, -1, -1):
             if facts.lookback is not None and positions[index] - positions[at] >= facts.lookback:
                 break
-            if (entry := store.get(keys[at])) and entry.alive(call.at):
-                found = at
-                break
-        if found >= 0:
-            break
-    why = _why(call, blocks, keys, found, valid, store, seen, positions)  # before the entries are touched
-    outcome = settle(call, ends, keys, found, valid, store, facts)
-    return Outcome(outcome.read, outcome.uncached, outcome.written, why)
+            if (entry := store.get(prompt.keys[at])) and entry.alive(prompt.call.at):
+                return at
+    return None
 
 
-def settle(
-    call: Call,
-    ends: Sequence[int],
-    keys: Sequence[Key],
-    found: int,
-    marks: Sequence[tuple[int, str]],
-    store: dict[Key, Entry],
-    facts: Facts,
-) -> Outcome:
-    """Bills a request that reads up to block ``found`` (-1: nothing), renews what it used, stores what it marks.
+def settle(prompt: Prompt, found: int | None, marks: Marks, store: dict[Key, Entry], facts: Facts) -> Outcome:
+    """Bills a request that reads up to block ``found``, renews what it used, stores what it marks.
 
     Up to the highest hit A tokens are read; from there each marker's lifetime prices the tokens up to it, so that with
     the longer lifetimes first B - A are 1-hour and C - B are 5-minute writes.
     """
-    read = at = ends[found] if found >= 0 else 0
+    now = prompt.call.at
+    read = at = 0 if found is None else prompt.ends[found]
     written: dict[str, int] = {}
-    if found >= 0:
-        store[keys[found]].used = call.at
+    if found is not None:
+        store[prompt.keys[found]].used = now
     for index, ttl in marks:
-        entry = store.get(keys[index])
-        if index <= found:
-            if entry and entry.alive(call.at):
-                entry.used = call.at
+        entry = store.get(prompt.keys[index])
+        if found is not None and index <= found:
+            if entry and entry.alive(now):
+                entry.used = now
             continue
-        if ends[index] > at:
-            written[ttl] = written.get(ttl, 0) + ends[index] - at
-            at = ends[index]
-        ready = call.at + call.begins
-        if entry and not entry.begun(call.at):  # another request is about to store the same
+        if prompt.ends[index] > at:
+            written[ttl] = written.get(ttl, 0) + prompt.ends[index] - at
+            at = prompt.ends[index]
+        ready = now + prompt.call.begins
+        if entry and not entry.begun(now):  # another request is about to store the same
             ready = min(ready, entry.ready)
-        store[keys[index]] = Entry(ready, call.at, facts.lifetime(ttl))
-    return Outcome(read, (ends[-1] if ends else 0) - at, tuple(written.items()))
+        store[prompt.keys[index]] = Entry(ready, now, facts.lifetime(ttl))
+    return Outcome(read, prompt.total - at, tuple(written.items()))
 
 
-def _nothing(marks: Sequence[tuple[int, str]], ends: Sequence[int], facts: Facts) -> str:
+def hit_in_words(prompt: Prompt, found: int, store: dict[Key, Entry]) -> str:
+    """What a request reads."""
+    since = ago(prompt.call.at - store[prompt.keys[found]].used)
+    return f"reads up to block {found + 1} of {len(prompt.blocks)}, last used {since} before"
+
+
+def unreadable_in_words(entry: Entry, now: float) -> str:
+    """Why a stored prefix cannot be read, "" when it can."""
+    if not entry.begun(now):
+        return "sent before the response that stores the same prefix had begun"
+    return "" if entry.alive(now) else f"the prefix stored {ago(now - entry.used)} before has expired"
+
+
+def _nothing(marks: Marks, prompt: Prompt, facts: Facts) -> str:
     if not facts.caches:
         return f"{facts.model or facts.provider} does not cache prompts"
     if not marks:
         return "nothing in the request asks for caching"
-    return f"the marked prefix has {ends[marks[-1][0]]:,} tokens, and caching starts at {facts.minimum:,}"
+    size = prompt.ends[marks[-1][0]]
+    return f"the marked prefix has {size:,} tokens, and caching starts at {facts.minimum:,}"
 
 
-def _why(
-    call: Call,
-    blocks: Sequence[Block],
-    keys: Sequence[Key],
-    found: int,
-    marks: Sequence[tuple[int, str]],
-    store: dict[Key, Entry],
-    seen: Sequence[Sequence[Key]],
-    positions: Sequence[int],
-) -> str:
-    """Where the reading ended and for what reason."""
-    if found >= 0:
-        since = ago(call.at - store[keys[found]].used)
-        return f"reads up to block {found + 1} of {len(blocks)}, last used {since} before"
-    for at in range(marks[-1][0], -1, -1):
-        entry = store.get(keys[at])
-        if entry is None:
-            continue
-        if not entry.begun(call.at):
-            return "sent before the response that stores the same prefix had begun"
-        if not entry.alive(call.at):
-            return f"the prefix stored {ago(call.at - entry.used)} before has expired"
-        far = positions[marks[-1][0]] - positions[at]
-        return f"what was stored ends {far} blocks ahead of the last marker, out of reach"
-    stored = dict(store.keys())
-    for prefix, parameters in keys:
-        if prefix in stored:
-            changed = sorted({name for name, _ in {*parameters} ^ {*stored[prefix]}})
+def _missed(prompt: Prompt, last: int, store: dict[Key, Entry], seen: Sequence[Prompt]) -> str:
+    """Why nothing is read up to the last marker."""
+    positions = _positions(prompt.blocks)
+    for at in range(last, -1, -1):
+        if entry := store.get(prompt.keys[at]):
+            far = positions[last] - positions[at]
+            out_of_reach = f"what was stored ends {far} blocks ahead of the last marker, out of reach"
+            return unreadable_in_words(entry, prompt.call.at) or out_of_reach
+    parameters_of = dict(store.keys())
+    for prefix, parameters in prompt.keys:
+        if prefix in parameters_of:
+            changed = sorted({name for name, _ in {*parameters} ^ {*parameters_of[prefix]}})
             return f"the same prefix was stored with another {' and '.join(changed)}"
-    shared = max((_shared(keys, other) for other in seen), default=0)
+    shared = max((_shared(prompt.keys, other.keys) for other in seen), default=0)
     if shared == 0:
         return "nothing that begins like it was sent before" if seen else "the first request"
-    place = f"block {shared + 1} ({blocks[shared].region})" if shared < len(blocks) else "the end"
+    place = f"block {shared + 1} ({prompt.blocks[shared].region})" if shared < len(prompt.blocks) else "the end"
     return f"equal to an earlier request up to {place}, and nothing was stored up to there"
 
 

@@ -12,10 +12,11 @@ breakpoints) the smallest window is taken.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from promptlint.provider import Facts
-from promptlint.simulator.exchange import Block, Call, Entry, Outcome, Prefixes, ago, bucket, ordered, refusal, sizes
-from promptlint.simulator.markers import Key, settle
+from promptlint.simulator.exchange import Block, Call, Entry, Outcome, Prefixes, bucket, ordered, refusal, sizes
+from promptlint.simulator.markers import Key, Marks, Prompt, hit_in_words, settle, unreadable_in_words
 
 MODE = "prompt_cache_options.mode"
 _ENDS = 20  # earlier ends of messages that implicit mode looks at
@@ -25,34 +26,65 @@ def predict(calls: Sequence[Call], facts: Facts) -> list[Outcome]:
     """The outcome of each call, in order."""
     store: dict[Key, Entry] = {}
     prefixes = Prefixes()
-    return [_one(call, ordered(call, facts), store, prefixes, facts) for call in calls]
+    outcomes = []
+    for call in calls:
+        blocks = ordered(call, facts)
+        if problem := _refused(blocks, facts):
+            outcomes.append(refusal(problem))
+            continue
+        parameters = bucket(call, facts)
+        keys = tuple((number, parameters) for number in prefixes.of(blocks))
+        outcomes.append(_one(Prompt(call, blocks, keys, sizes(blocks)), store, facts))
+    return outcomes
 
 
-def _one(call: Call, blocks: Sequence[Block], store: dict[Key, Entry], prefixes: Prefixes, facts: Facts) -> Outcome:
-    problem = _refused(blocks, facts)
-    if problem:
-        return refusal(problem)
-    keys, at = [], 0
-    for block in blocks:
-        at = prefixes.step(at, (block.region, block.role, block.kind, block.tokens))
-        keys.append((at, bucket(call, facts)))
-    ends = sizes(blocks)
-    implicit = call.parameters.get(MODE, "implicit") != "explicit"
-    own = [(i, block.marker or facts.default_ttl or "") for i, block in enumerate(blocks) if block.marker is not None]
-    finish = _message_ends(blocks)
-    slots = facts.max_breakpoints or len(blocks)
-    writes = dict(own[-(slots - 1) :] if implicit else own[-slots:])
-    if implicit and finish:
-        writes.setdefault(finish[-1], call.automatic or facts.default_ttl or "")
-    places = {i for i, _ in own[-(facts.window or len(own)) :]} if own else set()
-    if implicit:
-        places |= {*finish[-_ENDS - 1 :], *_leading(blocks)}
-    readable = sorted((i for i in places if ends[i] >= facts.minimum), reverse=True)
-    found = next((i for i in readable if (entry := store.get(keys[i])) and entry.alive(call.at)), -1)
-    marks = sorted((i, ttl) for i, ttl in writes.items() if ends[i] >= facts.minimum)
-    why = _why(call, ends, found, marks, readable, keys, store, facts)
-    outcome = settle(call, ends, keys, found, marks, store, facts)
-    return Outcome(outcome.read, outcome.uncached, outcome.written, why)
+def _one(prompt: Prompt, store: dict[Key, Entry], facts: Facts) -> Outcome:
+    def long_enough(index: int) -> bool:
+        return prompt.ends[index] >= facts.minimum
+
+    marks = [(index, ttl) for index, ttl in _writes(prompt, facts) if long_enough(index)]
+    readable = sorted(filter(long_enough, _places(prompt, facts)), reverse=True)
+    stored = ((index, store.get(prompt.keys[index])) for index in readable)
+    found = next((index for index, entry in stored if entry and entry.alive(prompt.call.at)), None)
+    # In words before the entries are touched.
+    why = _missed(prompt, marks, readable, store, facts) if found is None else hit_in_words(prompt, found, store)
+    return replace(settle(prompt, found, marks, store, facts), why=why)
+
+
+def _implicit(call: Call) -> bool:
+    return call.parameters.get(MODE, "implicit") != "explicit"
+
+
+def _marked(prompt: Prompt, facts: Facts) -> Marks:
+    """The request's own markers."""
+    blocks = enumerate(prompt.blocks)
+    return [(index, block.marker or facts.default_ttl or "") for index, block in blocks if block.marker is not None]
+
+
+def _writes(prompt: Prompt, facts: Facts) -> Marks:
+    """Where the request writes: at its latest markers, and in implicit mode at the end of the newest message."""
+    own, finish = _marked(prompt, facts), _message_ends(prompt.blocks)
+    most = facts.max_breakpoints or len(prompt.blocks)
+    if not _implicit(prompt.call):
+        return _latest(own, most)
+    writes = dict(_latest(own, most - 1))
+    if finish:
+        writes.setdefault(finish[-1], prompt.call.automatic or facts.default_ttl or "")
+    return sorted(writes.items())
+
+
+def _latest(marks: Marks, most: int) -> Marks:
+    return marks[max(0, len(marks) - most) :]
+
+
+def _places(prompt: Prompt, facts: Facts) -> set[int]:
+    """Where the request looks for what earlier ones have written."""
+    own = _marked(prompt, facts)
+    places = {index for index, _ in _latest(own, len(own) if facts.window is None else facts.window)}
+    if _implicit(prompt.call):
+        lead = [index for index, block in enumerate(prompt.blocks) if block.region == "system"]
+        places |= {*_message_ends(prompt.blocks)[-_ENDS - 1 :], *lead[-1:]}
+    return places
 
 
 def _refused(blocks: Sequence[Block], facts: Facts) -> str:
@@ -74,40 +106,21 @@ def _message_ends(blocks: Sequence[Block]) -> list[int]:
     return ends
 
 
-def _leading(blocks: Sequence[Block]) -> list[int]:
-    """The end of the leading developer text, if there is any."""
-    lead = [i for i, block in enumerate(blocks) if block.region == "system"]
-    return lead[-1:]
-
-
-def _why(
-    call: Call,
-    ends: Sequence[int],
-    found: int,
-    marks: Sequence[tuple[int, str]],
-    readable: Sequence[int],
-    keys: Sequence[Key],
-    store: dict[Key, Entry],
-    facts: Facts,
-) -> str:
-    if found >= 0:
-        since = ago(call.at - store[keys[found]].used)
-        return f"reads up to block {found + 1} of {len(ends)}, last used {since} before"
+def _missed(prompt: Prompt, marks: Marks, readable: Sequence[int], store: dict[Key, Entry], facts: Facts) -> str:
+    """Why nothing is read."""
     if not marks:
-        if ends and ends[-1] >= facts.minimum:
+        if prompt.total >= facts.minimum:
             return "explicit mode without a breakpoint: no caching, and no fee for writing"
-        return f"{ends[-1] if ends else 0:,} tokens, and caching starts at {facts.minimum:,}"
-    for i in readable:
-        if entry := store.get(keys[i]):
-            if not entry.begun(call.at):
-                return "sent before the response that stores the same prefix had begun"
-            return f"the prefix stored {ago(call.at - entry.used)} before has expired"
+        return f"{prompt.total:,} tokens, and caching starts at {facts.minimum:,}"
+    for index in readable:
+        if entry := store.get(prompt.keys[index]):
+            return unreadable_in_words(entry, prompt.call.at)
     if not store:
         return "the first request"
-    if {prefix for prefix, _ in store} & {prefix for prefix, _ in keys}:
-        known = {prefix: i for i, (prefix, _) in enumerate(keys)}
-        same = max(known[prefix] for prefix, _ in store if prefix in known)
-        if keys[same] in store:
-            return f"what was stored ends at block {same + 1}, where this request has no breakpoint"
-        return "the same prefix was stored with other parameters"
-    return "no stored prefix is the beginning of this request"
+    known = {prefix for prefix, _ in store}
+    same = max((index for index, (prefix, _) in enumerate(prompt.keys) if prefix in known), default=None)
+    if same is None:
+        return "no stored prefix is the beginning of this request"
+    if prompt.keys[same] in store:
+        return f"what was stored ends at block {same + 1}, where this request has no breakpoint"
+    return "the same prefix was stored with other parameters"

@@ -142,6 +142,26 @@ def test_surplus_markers_are_dropped_silently() -> None:
     assert reads(outcomes) == [0, 0, 6000]
 
 
+def test_a_provider_with_a_single_write() -> None:
+    """The write at the newest message is the one; a marker gets none beside it."""
+    known = replace(facts("openai", NEW), max_breakpoints=1)
+    marked, rest = text(2000, marker=""), text(100)
+    outcomes = predict([call(marked, text(9, "messages", "assistant"), rest), call(marked, at=1)], known)
+    assert dict(outcomes[0].written) == {"30m": 2109}
+    assert outcomes[1].read == 0
+
+
+def test_the_read_window_holds_the_latest_markers() -> None:
+    blocks = [text(1100, marker="") for _ in range(4)]
+    known = replace(facts("openai", NEW), window=2)
+    explicit = {"prompt_cache_options.mode": "explicit"}
+    first = call(blocks[0], parameters=explicit)
+    later = call(*blocks[:2], at=1, parameters=explicit)
+    beyond = call(*blocks, at=2, parameters=explicit)
+    assert reads(predict([first, later], known)) == [0, 1100]
+    assert reads(predict([first, beyond], known)) == [0, 0]
+
+
 def test_the_lifetime_of_a_marker() -> None:
     short, long = text(2000, marker=""), text(2000, marker="12h")
     for block, after in ((short, 1801), (long, 43_201)):
