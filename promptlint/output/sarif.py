@@ -24,6 +24,7 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 _LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _MAX_RESULTS = 25_000
 _MAX_STEPS = 1_000
+_MAX_RELATED = 1_000
 _MAX_DESCRIPTION = 1_024
 
 Json = dict[str, Any]
@@ -84,7 +85,7 @@ def _flow(steps: Sequence[Step]) -> Json:
 
 
 def _result(finding: Finding, index: int) -> Json:
-    neighbours = _neighbours(finding)
+    neighbours = _neighbours(finding)[:_MAX_RELATED]
     cost = lost(finding)
     text = [_literal(sentence(finding.message))]
     text += [f"In {_literal(spot(finding.primary))}."] if finding.primary.cell else []

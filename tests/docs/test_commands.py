@@ -65,6 +65,25 @@ def provide(args: list[str]) -> None:
             shutil.copytree(ROOT / "examples" / "chat_service", path)
 
 
+SENDS = """from anthropic import Anthropic
+
+client = Anthropic()
+while True:
+    client.messages.create(
+        model="claude-sonnet-4-5",
+        max_tokens=9,
+        system="Be brief. " * 900,
+        messages=[{"role": "user", "content": input()}],
+    )
+"""
+
+
+def provide_request(args: list[str]) -> None:
+    """Puts a request on the line that ``--from`` names."""
+    path, _, line = args[args.index("--from") + 1].partition(":")
+    Path(path).write_text("\n" * (int(line or 5) - 5) + SENDS, encoding="utf-8")
+
+
 def git(folder: Path, *args: str) -> None:
     subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *args], cwd=folder, check=True)
 
@@ -83,6 +102,8 @@ def test_commands_do_what_they_say(page: Path, project: Path, capsys: pytest.Cap
             command.make_context(args[0], [*args[1:]])  # refuses what the command does not know
             continue
         provide(args)
+        if "--from" in args:
+            provide_request(args)
         try:
             status = cli.run(args)
         finally:
@@ -97,6 +118,19 @@ def test_settings_are_accepted(page: Path, tmp_path: Path) -> None:
             continue
         (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
         config.validate(config.load([tmp_path]), registry.load())
+
+
+def test_targets_of_make_that_are_named_exist_and_the_demo_runs(capfd: pytest.CaptureFixture[str]) -> None:
+    written = (ROOT / "Makefile").read_text("utf-8")
+    pages = (*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "editors" / "vscode" / "README.md")
+    named = {name for page in pages for name in re.findall(r"(?:^|`)make (\w+)", page.read_text("utf-8"), re.MULTILINE)}
+    assert {"demo", "test", "docs", "vscode"} <= named <= set(re.findall(r"^(\w+):", written, re.MULTILINE))
+    typed = re.findall(r"@\$\(BIN\)/promptlint (.*)", written)
+    assert typed
+    for command in typed:
+        script = f"from promptlint import cli; raise SystemExit(cli.run({shlex.split(command)!r}))"
+        assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == shared.CLEAN
+    assert "volatile-time" in capfd.readouterr().out
 
 
 def test_extras_that_are_named_exist() -> None:

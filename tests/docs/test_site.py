@@ -52,6 +52,15 @@ def test_readme_and_guide_are_pages_with_links_of_the_site(site: Path) -> None:
     assert "/blob/main/examples/README.md" in home
 
 
+def test_links_to_files_of_the_repository_lead_somewhere() -> None:
+    folders = (ROOT, *(ROOT / name for name in ("docs", "examples", "benchmarks", "editors/vscode")))
+    for page in (page for folder in folders for page in folder.glob("*.md")):
+        prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+            path = link.partition("#")[0]
+            assert re.match(r"https?:|mailto:", link) or (page.parent / path).exists(), f"{page.name}: {link}"
+
+
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         loaded = re.findall(r'<(?:script|img|iframe)[^>]*src="(https?:[^"]*)"', page.read_text(encoding="utf-8"))
