@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from promptlint.provider import Facts
 from promptlint.simulator.exchange import (
+    Bucket,
     Call,
     Entry,
     Outcome,
@@ -26,8 +27,6 @@ from promptlint.simulator.exchange import (
     refusal,
     words,
 )
-
-Bucket = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,13 +151,22 @@ def common(one: Sequence[int], other: Sequence[int]) -> int:
     return low
 
 
-def bucket(call: Call, facts: Facts, regions: Sequence[str] | None = None) -> tuple[tuple[str, str], ...]:
-    """The parameters that a cached prefix depends on; of a prefix that ends in one of ``regions`` where given."""
-    return tuple(
-        (name, value)
-        for name, value in sorted(call.parameters.items())
-        if (row := facts.invalidates(name)) and (regions is None or {*row.drops, *row.may_drop}.intersection(regions))
-    )
+Bucket = tuple[tuple[str, str], ...]
+"""Parameters with their values: a prefix that was stored with some is found with the same only."""
+
+
+def bucket(call: Call, facts: Facts) -> Bucket:
+    """The parameters that a cached prefix depends on."""
+    return tuple((name, value) for name, value in sorted(call.parameters.items()) if facts.invalidates(name))
+
+
+def buckets(call: Call, facts: Facts) -> dict[str, Bucket]:
+    """The same for a prefix that ends in each of the regions."""
+    rows = [(pair, row) for pair in sorted(call.parameters.items()) if (row := facts.invalidates(pair[0]))]
+    return {
+        region: tuple(pair for pair, row in rows if region in row.drops or region in row.may_drop)
+        for region in facts.order
+    }
 
 
 class Prefixes:

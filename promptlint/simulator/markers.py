@@ -17,18 +17,19 @@ from dataclasses import dataclass, replace
 from promptlint.provider import Facts
 from promptlint.simulator.exchange import (
     Block,
+    Bucket,
     Call,
     Entry,
     Outcome,
     Prefixes,
     ago,
-    bucket,
+    buckets,
     ordered,
     refusal,
     sizes,
 )
 
-Key = tuple[int, tuple[tuple[str, str], ...]]
+Key = tuple[int, Bucket]
 """A prefix and the parameters it was processed with."""
 
 Marks = Sequence[tuple[int, str]]
@@ -125,10 +126,10 @@ def _keys(call: Call, blocks: Sequence[Block], facts: Facts, prefixes: Prefixes)
     request is such a parameter for the messages.
     """
     images = (("images", "yes"),) if any(block.kind == "image" for block in blocks) else ()
-    buckets = {region: bucket(call, facts, (region,)) for region in facts.order}
-    buckets["messages"] += images
+    decisive = buckets(call, facts)
+    decisive["messages"] += images
     numbers = prefixes.of(blocks)
-    return tuple((number, buckets[block.region]) for number, block in zip(numbers, blocks, strict=True))
+    return tuple((number, decisive[block.region]) for number, block in zip(numbers, blocks, strict=True))
 
 
 def _positions(blocks: Sequence[Block]) -> list[int]:

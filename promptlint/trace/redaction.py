@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -153,12 +153,12 @@ class Redactor:
         try:
             document = json.loads(body)
         except (ValueError, RecursionError):
-            return json.dumps(self.text(body))
-        model = document.get("model") if isinstance(document, dict) else None
-        redacted = self._value(document, "", top=True)
-        if isinstance(model, str) and _MODEL.fullmatch(model):
-            redacted["model"] = model
-        return json.dumps(redacted, separators=(",", ":"))
+            return f'"{self.text(body)}"'
+        if not isinstance(document, dict):
+            return self._value(document, "")
+        model = document.get("model")
+        kept = {"model": json.dumps(model)} if isinstance(model, str) and _MODEL.fullmatch(model) else {}
+        return self._object(document, kept)
 
     def usage(self, usage: Any) -> Any:
         """The numbers of a usage object under the names that they have."""
@@ -167,24 +167,25 @@ class Redactor:
             return {key: value for key, value in kept.items() if value is not None}
         return usage if isinstance(usage, int | float) else None
 
-    def _value(self, value: Any, key: str, *, top: bool = False) -> Any:
-        match value:
-            case dict():
-                return {
-                    name if name in VOCABULARY else self.text(name): self._value(item, name)
-                    for name, item in value.items()
-                }
-            case list():
-                return [self._value(item, key) for item in value]
-            case str() if key in _WORDED and value in VOCABULARY:
-                return value
-            case str():
-                return self.text(value)
-            case bool() | None:
-                return value
-            case _ if _COUNTS.fullmatch(key):
-                return value
-        return self.text(json.dumps(value))
+    def _object(self, value: dict[str, Any], kept: Mapping[str, str]) -> str:
+        """The JSON of an object; ``kept`` has the JSON of fields that stay."""
+        fields = (
+            f'"{name if name in VOCABULARY else self.text(name)}":{kept.get(name) or self._value(item, name)}'
+            for name, item in value.items()
+        )
+        return f"{{{','.join(fields)}}}"
+
+    def _value(self, value: Any, key: str) -> str:
+        """The JSON of a value. Words of protocols and redacted texts need no escapes."""
+        if isinstance(value, str):
+            return f'"{value}"' if key in _WORDED and value in VOCABULARY else f'"{self.text(value)}"'
+        if isinstance(value, dict):
+            return self._object(value, {})
+        if isinstance(value, list):
+            return f"[{','.join([self._value(item, key) for item in value])}]"
+        if isinstance(value, bool) or value is None or _COUNTS.fullmatch(key):
+            return json.dumps(value)
+        return f'"{self.text(json.dumps(value))}"'
 
     def _text(self, text: str) -> str:
         pieces = "".join(f"{kind}{len(piece)}:{self._hash(piece)} " for kind, piece in cut(text))

@@ -28,15 +28,15 @@ class _Form:
     word: bool = False
     any_case: bool = False
 
-    def spans(self, text: str, lowered: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Where such secrets stand whose sign is between ``start`` and ``end``."""
-        where = lowered if self.any_case else text
+    def spans(self, text: str, start: int, part: str, lowered: str) -> Iterator[tuple[int, int]]:
+        """Where such secrets stand whose sign is in a part of the text, which begins at ``start``."""
+        where = lowered if self.any_case else part
         for sign in self.signs:
-            at = where.find(sign, start, end)
+            at = where.find(sign)
             while at >= 0:
-                if (not self.word or _WORD.match(text, at)) and (found := self.pattern.match(text, at)):
+                if (not self.word or _WORD.match(text, start + at)) and (found := self.pattern.match(text, start + at)):
                     yield found.span(self.pattern.groups)
-                at = where.find(sign, at + 1, end)
+                at = where.find(sign, at + 1)
 
 
 _WORD = re.compile(r"(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})")
@@ -162,10 +162,11 @@ class Masker:
 
 def _found(text: str, known: tuple[str, ...], start: int, end: int) -> set[_Span]:
     """The secrets that begin between two places."""
-    lowered = text.lower()
-    if len(lowered) != len(text):  # rare letters whose small form is longer
-        lowered = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    found = {(*span, form.kind) for form in _FORMS for span in form.spans(text, lowered, start, end)}
+    part = text[start:end]
+    lowered = part.lower()
+    if len(lowered) != len(part):  # rare letters whose small form is longer
+        lowered = "".join(letter.lower() if letter.isascii() else letter for letter in part)
+    found = {(*span, form.kind) for form in _FORMS for span in form.spans(text, start, part, lowered)}
     for value in known:
         at = text.find(value, start)
         while 0 <= at < end:

@@ -66,6 +66,6 @@ def _marks(sent: Sent) -> Iterator[tuple[int, str]]:
 def call(entry: Entry, index: int, later: Call) -> Call:
     """A call that stores what an entry holds: the first parts of a later one."""
     blocks = (*later.blocks[:index], replace(later.blocks[index], marker=entry.ttl))
-    bare = tuple(replace(block, marker=None) for block in blocks[:-1])
+    bare = tuple(block if block.marker is None else replace(block, marker=None) for block in blocks[:-1])
     begins = entry.ready - entry.used
     return Call((*bare, blocks[-1]), at=entry.used, begins=begins, parameters=entry.parameters)
