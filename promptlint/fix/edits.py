@@ -41,7 +41,7 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
     first = re.search(LINE_BREAK, text)
     end_of_line = first[0] if first else "\n"
     parts, done = [], 0
-    for edit in sorted(set(edits), key=lambda e: (_start(e), _end(e))):
+    for edit in sorted(set(edits)):
         (line, column), (end_line, end_column) = _start(edit), _end(edit)
         begin = len(text) if line > len(starts) else starts[line - 1] + column - 1
         parts += [text[done:begin], edit.text.replace("\n", end_of_line)]

@@ -222,9 +222,12 @@ class Module:
         alone = not self.lines[last.line - 1][: last.column - 1].strip()
         if not alone or code not in ("", ",") or (len(parts) > 1 and first.line == last.line):
             return (put_in(self.path, line, column, f", {text}"),)
-        comma = () if code else (put_in(self.path, line, column, ","),)
+        comma = "" if code else ","
         end = len(self.lines[line - 1]) + 1
-        return (*comma, put_in(self.path, line, end, f"\n{self.indent(last.line)}{text}{code}"))
+        made = f"\n{self.indent(last.line)}{text}{code}"
+        if end == column:  # two edits of one place have no order
+            return (put_in(self.path, line, end, f"{comma}{made}"),)
+        return (*([put_in(self.path, line, column, comma)] if comma else ()), put_in(self.path, line, end, made))
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The statement around a node that stands on lines of its own: compound, or simple and alone."""

@@ -521,6 +521,61 @@ while True:
 """,
         ('        messages=history,  # all\n        cache_control={"type": "ephemeral"},\n    )\n',),
     ),
+    "arguments without a comma at the end": (
+        f"""{ANTHROPIC}
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    reply = client.messages.create(
+        model="claude-sonnet-4-5",
+        max_tokens=9,
+        messages=history,
+        system=RULES
+        # system="Be brief.",
+    )
+    history.append({{"role": "assistant", "content": reply.content[0].text}})
+""",
+        ('        system=RULES,\n        cache_control={"type": "ephemeral"}\n        # system',),
+    ),
+    "arguments in a dict": (
+        f"""{ANTHROPIC}
+history = []
+while True:
+    history.append({{"role": "user", "content": input()}})
+    params = {{"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": history}}
+    params["system"] = RULES
+    reply = client.messages.create(**params)
+    history.append({{"role": "assistant", "content": reply.content[0].text}})
+""",
+        ('create(**params, cache_control={"type": "ephemeral"})',),
+    ),
+    "system text in a dict": (
+        f"""{ANTHROPIC}
+while True:
+    params = {{
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 9,
+        "system": RULES,
+        "messages": [{{"role": "user", "content": input()}}],
+    }}
+    client.messages.create(**params)
+""",
+        ('"system": [{"type": "text", "text": RULES, "cache_control": {"type": "ephemeral"}}],\n',),
+    ),
+    "system text put into a dict": (
+        f"""{ANTHROPIC}
+def ask(question: str):
+    params = dict(model="claude-sonnet-4-5", max_tokens=9, messages=[{{"role": "user", "content": question}}])
+    if RULES:
+        params["system"] = RULES
+    return client.messages.create(**params)
+
+
+while True:
+    ask(input())
+""",
+        ('        params["system"] = [{"type": "text", "text": RULES, "cache_control": {"type": "ephemeral"}}]\n',),
+    ),
     "system text": (
         f"""{ANTHROPIC}
 while True:
