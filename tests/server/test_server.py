@@ -180,7 +180,8 @@ async def test_the_ignore_action_answers_the_finding(start: Start, spec: str) ->
     editor.open("chat.py")
     await editor.until(lambda: editor.shown("chat.py"))
     found = editor.only("chat.py")
-    (action,) = await actions(editor, found)
+    fix, action = await actions(editor, found)
+    assert fix.title == "Say it in the newest message, which is stored (changes what is sent)"
     assert (action.title, action.kind) == ("Ignore volatile-time on this line", "quickfix")
     assert action.edit is not None
     if action.edit.document_changes:

@@ -28,7 +28,7 @@
     (say "hover: %s" (substring (plist-get (plist-get r :contents) :value) 0 60)))
   (let ((as (let ((d (car (flymake-diagnostics)))) (eglot-code-actions (flymake-diagnostic-beg d) (flymake-diagnostic-end d) nil nil))))
     (say "actions: %S" (mapcar (lambda (a) (plist-get a :title)) as))
-    (eglot--apply-workspace-edit (plist-get (aref (vconcat as) 0) :edit))
+    (eglot--apply-workspace-edit (plist-get (car (last (append as nil))) :edit))
     (eglot--signal-textDocument/didChange))
   (goto-char (point-min)) (search-forward "ignore[") (say (buffer-substring-no-properties (line-beginning-position) (line-end-position))))
 (until (lambda () (not (diags))))

@@ -45,7 +45,7 @@ local params = {textDocument=p.textDocument, range=d.user_data.lsp.range or {sta
 local a = vim.lsp.buf_request_sync(chat, "textDocument/codeAction", params, 20000)
 for _, action in ipairs(a[id].result) do
   log("action:", action.title)
-  vim.lsp.util.apply_workspace_edit(action.edit, client.offset_encoding)
+  if action.title:find("Ignore") then vim.lsp.util.apply_workspace_edit(action.edit, client.offset_encoding) end
 end
 log(vim.api.nvim_buf_get_lines(chat, d.lnum, d.lnum+1, false)[1])
 wait(function() return #vim.diagnostic.get(chat) == 0 end)

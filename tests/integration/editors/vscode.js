@@ -45,8 +45,9 @@ const at = (text, r) => text.split('\n')[r.start.line].slice(r.start.character, 
   const hints = await c.sendRequest(InlayHintRequest.type, { textDocument: { uri: uri('chat.py') }, range: { start: { line: 0, character: 0 }, end: { line: 99, character: 0 } } });
   console.log('hints:', hints.map(x => x.label));
   const a = await c.sendRequest(CodeActionRequest.type, { textDocument: { uri: uri('chat.py') }, range: d.range, context: { diagnostics: [d] } });
-  const e = a[0].edit.documentChanges[0];
-  console.log('action:', a[0].title, JSON.stringify(e));
+  const [ignore] = a.filter(x => x.title.startsWith('Ignore'));
+  const e = ignore.edit.documentChanges[0];
+  console.log('actions:', a.map(x => x.title), JSON.stringify(e));
   const lines = chat.split('\n'), t = e.edits[0];
   const line = lines[t.range.start.line];
   lines[t.range.start.line] = line.slice(0, t.range.start.character) + t.newText + line.slice(t.range.start.character);
