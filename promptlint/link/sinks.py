@@ -151,17 +151,15 @@ def row_for_shape(knowledge: Knowledge, node: Call) -> SinkRow | None:
 
 
 def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
-    """The sinks among the calls of one function; the same call, written alike, after an error is no other one."""
+    """The sinks among the calls of one function; the same call once more after an error is no other one."""
     summary = ev.summary(function)
     frame = ev.generic(function)
     sent: dict[tuple[str, ...], list[Call]] = {}
     for call in summary.calls:
         earlier = sent.setdefault(tuple(chain(call.func)), [])
         fallback = bool(earlier) and any(guard.error for guard in call.guards)
-        if fallback:
-            lines = function.module.source.lines
-            if any(_code(lines, call.at) == _code(lines, first.at) for first in earlier):
-                continue
+        if fallback and _again(function, call, earlier) is not None:
+            continue
         sink = _classify(ev, function, call)
         if sink is not None:
             earlier.append(call)
@@ -179,6 +177,14 @@ def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
                     ev.keep(handed)
                     yield Sink(function, handed, row, ev.eval(argument.base, frame))
                     break
+
+
+def _again(function: Function, call: Call, earlier: Sequence[Call]) -> Call | None:
+    """The earlier call that is written alike, unless it takes arguments from a dict, which may have changed since."""
+    if any(name is None for name, _ in call.keywords):
+        return None
+    lines = function.module.source.lines
+    return next((first for first in earlier if _code(lines, call.at) == _code(lines, first.at)), None)
 
 
 def _code(lines: Sequence[str], at: At) -> str:
@@ -286,6 +292,10 @@ def why_none(ev: Evaluator, function: Function, call: Call) -> str:
     """Why a call is no sink, in words: what it calls, or what it lacks."""
     names = chain(call.func)
     shown = ev.snippet(ev.generic(function), call.func.at)
+    alike = [other for other in ev.summary(function).calls if other.at < call.at and chain(other.func) == names]
+    first = _again(function, call, alike) if any(guard.error for guard in call.guards) else None
+    if names and first is not None and _classify(ev, function, first) is not None:
+        return f"{shown} sends once more, after an error, what is sent on line {first.at.lineno}"
     if not names:
         return f"{shown} has no name by which a call that sends a request could be known"
     for option in options(ev.resolve(call.func, ev.generic(function))):

@@ -136,3 +136,17 @@ def test_the_same_request_once_more_is_no_other_one(run: Run, folder: Path) -> N
     (folder / "app.py").write_text(FALLBACK.replace("AGAIN]", '{"role": "user",\n  "content": [question, pictures]}]'))
     found = json.loads(run("map", "--output-format", "json").out)["requests"]
     assert [request["line"] for request in found] == [11]
+    assert "sends once more, after an error, what is sent on line 11" in run("map", "--why-not", "app.py:13").out
+
+
+def test_arguments_in_a_dict_may_have_changed_after_the_error(run: Run, folder: Path) -> None:
+    code = FALLBACK.replace(
+        'model="gpt-4o", messages=[system, {"role": "user", "content": [question, pictures]}]', "**given"
+    )
+    code = code.replace('model="gpt-4o", messages=[system, AGAIN]', "**given")
+    code = code.replace(
+        "        try:\n", '        given = {"model": "gpt-4o", "messages": [system, question], "n": 1}\n        try:\n'
+    )
+    (folder / "app.py").write_text(code.replace("BadRequestError:\n", 'BadRequestError:\n            given.pop("n")\n'))
+    found = json.loads(run("map", "--output-format", "json").out)["requests"]
+    assert [(request["line"], request["fallback"]) for request in found] == [(12, False), (15, True)]
