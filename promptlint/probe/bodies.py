@@ -59,6 +59,18 @@ def output(body: dict[str, Any]) -> int:
     return max((value for value in asked if isinstance(value, int)), default=0)
 
 
+_COUNTED = ("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control")
+COUNTING = "/v1/messages/count_tokens"
+"""Anthropic's route that counts the tokens of a prompt: free, and without a trace in any cache."""
+
+
+def countable(sample: Sample) -> dict[str, Any] | None:
+    """What Anthropic is asked to count of a request; ``None`` where no provider is."""
+    if sample.wire.api != "messages" or sample.facts.provider != "anthropic":
+        return None
+    return {key: sample.body[key] for key in _COUNTED if key in sample.body}
+
+
 def diagnosed(body: dict[str, Any], sample: Sample, before: str | None) -> dict[str, Any]:
     """The body asking the provider to compare it with the response called ``before``, where it does that.
 

@@ -100,11 +100,12 @@ def _trial(trial: Trial, sender: Sender, ledger: Ledger, verdicts: list[Verdict]
                 sender.sleep(SETTLE)
             where, call = trial.destination, ledger.call(step.sample)
             expected = ledger.expect(where, step.sample, call)
+            counted = sender.count(step, where) if step.purpose != ALONE else None
             body = bodies.diagnosed(step.body, step.sample, before) if step.purpose != ALONE else step.body
             answer = sender.post(step, where, body)
             ledger.add(where, call)
             before = answer.id or None
-            sent.append(Sent(step, expected, answer))
+            sent.append(Sent(step, expected, answer, counted))
             yield step
     except Refused as refused:
         verdicts += [refusal(claim, str(refused)) for claim in trial.claims]

@@ -44,6 +44,10 @@ def _plan(planned: Plan, paint: Paint, width: int) -> Iterator[str]:
     if asked := engine.asked(planned):
         routes = listing(asked.routes)
         yield f"The server at {asked.destination.url} is asked how it counts ({routes}), which computes no answer."
+    if any(bodies.countable(trial.steps[0].sample) for trial in planned.trials):
+        yield from _wrapped(
+            f"Anthropic counts the tokens of each prompt beforehand ({bodies.COUNTING}), for free.", width
+        )
     if planned.unpriced:
         models = listing(planned.unpriced)
         yield f"No price is known for {models}{'' if available() else f': {HINT}'}."

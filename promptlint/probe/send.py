@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from promptlint.output.words import discreet, plain
+from promptlint.probe import bodies
 from promptlint.probe.plan import PAIR, Destination, Step
 
 HINT = 'the SDKs are missing: install "promptlint-cache[probe]"'
@@ -46,7 +47,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Sender:
-    """Clients for each destination. ``sent`` counts every request that left, the repeated ones, too.
+    """Clients for each destination. ``sent`` counts every request for an answer that left, the repeated ones, too.
 
     ``limit`` is the most that may leave. The SDKs' own retries are switched off, so that none is hidden.
     """
@@ -56,6 +57,7 @@ class Sender:
     sleep: Callable[[float], None] = time.sleep
     sent: int = 0
     _clients: dict[Destination, Any] = field(default_factory=dict)
+    _silent: set[Destination] = field(default_factory=set)
 
     def check(self, destinations: set[Destination]) -> None:
         """Makes a client for each destination. Raises ``Stop`` where an SDK or a key is missing."""
@@ -110,6 +112,21 @@ class Sender:
             raise self._failed(step, f"the connection failed: {self._words(error.__cause__ or error)}") from None
         except (sdk.APIError, ValueError, AttributeError, TypeError) as error:
             raise NotSent(f"the answer is not what {sdk.__name__} expects: {self._words(error)}") from None
+
+    def count(self, step: Step, where: Destination) -> int | None:
+        """The tokens of a request as its provider counts them beforehand; ``None`` where it does not."""
+        body = bodies.countable(step.sample)
+        if body is None or where.sdk != "anthropic" or where in self._silent:
+            return None
+        import anthropic
+        from anthropic.types import MessageTokensCount
+
+        try:
+            found = self._client(where).post(bodies.COUNTING, body=body, cast_to=MessageTokensCount).input_tokens
+        except anthropic.AnthropicError:  # what is wrong with the request is said when it is sent itself
+            self._silent.add(where)
+            return None
+        return found if isinstance(found, int) and found > 0 else None
 
     def _failed(self, step: Step, words: str, headers: Mapping[str, str] | None = None) -> Exception:
         """An attempt of which nobody knows how far it got. The second request is not repeated after that: it would find

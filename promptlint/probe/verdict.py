@@ -28,8 +28,8 @@ class Ruling(StrEnum):
 class Reading:
     """One request that was sent: input tokens read from the cache and in all, as predicted and as reported.
 
-    Both are ``None`` where the server does not say. ``predicted_total`` counts with a tokenizer that stands in for the
-    provider's, where that is not public.
+    Both are ``None`` where the server does not say. ``predicted_total`` is what the provider itself counted beforehand,
+    or counts with a tokenizer that stands in for its own, where that is not public.
     """
 
     purpose: str
@@ -56,11 +56,15 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A step, what was expected of it after all that was sent before, and the answer."""
+    """A step, what was expected of it after all that was sent before, and the answer.
+
+    ``counted`` are its tokens as the provider counted them beforehand, where it does.
+    """
 
     step: Step
     expected: Outcome
     answer: Answer
+    counted: int | None = None
 
     @property
     def usage(self) -> Usage:
@@ -70,7 +74,7 @@ class Sent:
     @property
     def scale(self) -> float:
         """The provider's tokens for one of ours, over the whole request."""
-        total = self.usage.total
+        total = self.usage.total or self.counted
         return total / self.expected.total if total and self.expected.total else 1.0
 
     @property
@@ -78,7 +82,10 @@ class Sent:
         """The numbers side by side."""
         usage = self.usage
         written = usage.stored if usage.written is not None else None
-        return Reading(self.step.purpose, self.expected.read, self.expected.total, usage.read, usage.total, written)
+        predicted, total = self.expected.read, self.expected.total
+        if self.counted and total:
+            predicted, total = round(predicted * self.counted / total), self.counted
+        return Reading(self.step.purpose, predicted, total, usage.read, usage.total, written)
 
 
 def judge(claim: Claim, sent: Sequence[Sent]) -> Verdict:

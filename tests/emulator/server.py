@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -43,13 +43,16 @@ class Vendor:
 
     ``received`` lists all requests, ``accepted`` those that were answered. ``key`` is the only valid key, ``None``
     takes any. ``clock`` tells the time of a request, so that lifetimes can end without waiting. ``keep`` is what each
-    further request gets once the ``plan`` is used up.
+    further request gets once the ``plan`` is used up. ``finer`` are the tokens that Anthropic's tokenizer makes for one
+    of ours, ``counted`` the bodies that it was asked to count.
     """
 
     url: str
     clock: Callable[[], float]
     key: str | None = None
+    finer: float = 1.0
     received: list[Received] = field(default_factory=list)
+    counted: list[Body] = field(default_factory=list)
     accepted: list[Accepted] = field(default_factory=list)
     plan: deque[Fault] = field(default_factory=deque)
     keep: Fault = field(default_factory=Fault)
@@ -68,11 +71,15 @@ class Vendor:
         """Forgets every request and everything that was planned."""
         self.received.clear()
         self.accepted.clear()
+        self.counted.clear()
+        self.finer = 1.0
         self.plan.clear()
         self.keep = Fault()
 
     def answer(self, path: str, headers: dict[str, str], body: Body) -> tuple[Fault, Reply]:
         """Counts one request. Raises ``ApiError``."""
+        if path.partition("?")[0].endswith("/messages/count_tokens"):
+            return Fault(), self._counted(headers, body)
         with self.lock:
             fault = self.plan.popleft() if self.plan else self.keep
             at = self.clock()
@@ -89,10 +96,20 @@ class Vendor:
             finally:
                 self.received.append(Received(path, headers, body, at, status))
 
-    def _count(self, api: str, dialect: Dialect, headers: dict[str, str], body: Body, at: float, fault: Fault) -> Reply:
+    def _counted(self, headers: dict[str, str], body: Body) -> Reply:
+        self._admit("messages", headers)
+        known = provider.facts("anthropic", body["model"])
+        total = sum(len(block.tokens) for block in wire.call(wire.parse(body, "messages", known), known).blocks)
+        self.counted.append(body)
+        return Reply({"input_tokens": round(total * self.finer)}, [])
+
+    def _admit(self, api: str, headers: dict[str, str]) -> None:
         sent = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
         if not sent or self.key not in (None, sent):
             raise ApiError(401, "authentication_error", "invalid x-api-key" if api == "messages" else "Incorrect key.")
+
+    def _count(self, api: str, dialect: Dialect, headers: dict[str, str], body: Body, at: float, fault: Fault) -> Reply:
+        self._admit(api, headers)
         dialect.check(body)
         model = body["model"]
         name = provider.identify(api=None, base_url=None, model=model)
@@ -105,6 +122,8 @@ class Vendor:
         call = wire.call(parsed, known, at, begins=fault.delay, lasts=fault.delay)
         before = [] if fault.cold else [other.call for other in self.accepted if other.api == api]
         outcome = simulator.predict([*before, call], known)[-1]
+        if api == "messages" and self.finer != 1.0:
+            outcome = _in_finer_tokens(outcome, self.finer)
         if outcome.refused:
             raise ApiError(400, "invalid_request_error", outcome.refused)
         number = f"{len(self.accepted) + 1:06}"
@@ -113,6 +132,12 @@ class Vendor:
         reply = dialect.reply(now, {other.id: other for other in self.accepted}, fault)
         self.accepted.append(now)
         return reply
+
+
+def _in_finer_tokens(outcome: simulator.Outcome, finer: float) -> simulator.Outcome:
+    written = tuple((ttl, round(tokens * finer)) for ttl, tokens in outcome.written)
+    read, total = round(outcome.read * finer), round(outcome.total * finer)
+    return replace(outcome, read=read, written=written, uncached=total - read - sum(n for _, n in written))
 
 
 def dialect_of(path: str) -> tuple[str, Dialect]:

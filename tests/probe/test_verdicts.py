@@ -46,6 +46,23 @@ def test_a_clock_is_confirmed(vendor: Vendor, make: Any, api: str) -> None:
     assert [(r.predicted, r.predicted_total) for r in verdict.readings] == [(r.read, r.total) for r in verdict.readings]
 
 
+def test_anthropic_is_asked_for_exact_counts(vendor: Vendor) -> None:
+    """Its tokenizer makes a third more tokens of the same text: what is predicted is in its own."""
+    vendor.finer = 1.31
+    verdict = probed(clocks(claude, "messages"), vendor.url, [finding()]).only
+    assert verdict.ruling == "confirmed"
+    assert [r.predicted_total for r in verdict.readings] == [r.total for r in verdict.readings]
+    assert all(abs(r.predicted - (r.read or 0)) <= 2 for r in verdict.readings)
+    assert len(vendor.counted) == len(vendor.received) == 3
+    assert all("max_tokens" not in body and "diagnostics" not in body for body in vendor.counted)
+
+
+def test_nobody_else_is_asked_for_counts(vendor: Vendor) -> None:
+    for make, api in ((chat, "chat"), (response, "responses")):
+        assert probed(clocks(make, api), vendor.url, [finding()]).only.ruling == "confirmed"
+    assert vendor.counted == []
+
+
 @pytest.mark.parametrize(("make", "api"), APIS)
 def test_a_finding_that_does_not_show_is_refuted(vendor: Vendor, make: Any, api: str) -> None:
     ruling, reason = probed(sound(make, api), vendor.url, [finding()]).short
