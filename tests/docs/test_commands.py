@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 HERE = ("check", "map", "rule", "cost", "providers", "config", "clean")
 """Commands that end by themselves, with no more than this project; of the others only the options are looked at."""
-_BLOCK = re.compile(r"^ *```(sh|console|yaml|toml)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^ *```(sh|console|yaml|toml|json)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page: Path, *languages: str) -> Iterator[str]:
@@ -118,6 +119,12 @@ def test_settings_are_accepted(page: Path, tmp_path: Path) -> None:
             continue
         (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
         config.validate(config.load([tmp_path]), registry.load())
+
+
+def test_settings_of_editors_can_be_read() -> None:
+    page = ROOT / "docs" / "editors.md"
+    assert all(map(json.loads, blocks(page, "json"))) and list(blocks(page, "json"))
+    assert all(map(tomllib.loads, blocks(page, "toml"))) and list(blocks(page, "toml"))
 
 
 def test_targets_of_make_that_are_named_exist_and_the_demo_runs(capfd: pytest.CaptureFixture[str]) -> None:
