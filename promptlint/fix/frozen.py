@@ -54,6 +54,8 @@ def once(module: Module, value: Span) -> tuple[Edit, ...]:
         return ()
     reader = _Returns()
     function.body.visit(reader)
+    if any(_is_state(module, name) for name in reader.names):
+        return ()
     says = function.returns is not None and module.source(function.returns.annotation) == "str"
     if reader.yields or not reader.values or not (says or all(is_string(module, value) for value in reader.values)):
         return ()
@@ -129,10 +131,21 @@ class _Reads(cst.CSTVisitor):
         self.names.append(node)
 
 
-class _Returns(cst.CSTVisitor):
-    """What a function gives back."""
+def _is_state(module: Module, name: cst.Name) -> bool:
+    """Whether a name is one of the file that stands for neither an import, a function nor a known text."""
+    bound = module.bindings(name)
+    if not any(isinstance(one.scope, meta.GlobalScope) and isinstance(one, meta.Assignment) for one in bound):
+        return False
+    if len(bound) == 1 and isinstance(bound[0], meta.Assignment) and not isinstance(bound[0].node, cst.Name):
+        return False
+    return not is_string(module, name)
+
+
+class _Returns(_Reads):
+    """What a function gives back, and the names that it reads."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.values: list[cst.BaseExpression] = []
         self.yields = False
 

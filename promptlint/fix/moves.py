@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 from libcst import metadata as meta
@@ -25,10 +25,18 @@ _KEEPS = frozenset(["append", "extend"])
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """An f-string in two: the line or sentence with a value, and what is left, both without quotes."""
+    """An f-string in parts, without quotes: what stands around a value on its line, and what is left."""
 
-    moved: str
+    before: str
+    behind: str
     rest: str
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a line can be taken out: it opens no bracket that it does not close, nor the other way round."""
+        around = self.before + self.behind
+        paired = all(around.count(a) == around.count(b) for a, b in ("()", "[]", "{}", "<>"))
+        return paired and "\\\\" not in around and bool(self.rest.strip())
 
 
 def to_newest(module: Module, value: Span, near: Sequence[Span]) -> tuple[Edit, ...]:
@@ -39,30 +47,40 @@ def to_newest(module: Module, value: Span, near: Sequence[Span]) -> tuple[Edit, 
     """
     node = module.at(value)
     hole = module.parents.get(node) if node is not None else None
-    if node is None or not isinstance(hole, cst.FormattedStringExpression):
+    if node is None or not isinstance(hole, cst.FormattedStringExpression) or not _is_plain(hole):
         return ()
     whole = module.parents[hole]
-    if not isinstance(whole, cst.FormattedString):
+    if not isinstance(whole, cst.FormattedString) or not _is_text(module, whole):
         return ()
-    content = _message(module, near)
-    cut = _cut(module, whole, hole)
-    if content is None or cut is None or isinstance(module.parents[whole], cst.ConcatenatedString):
-        return ()
-    here = _obtained(module, node, content)
-    if here is None:
+    content, cut = _message(module, near), _cut(module, whole, hole)
+    here = _obtained(module, node, content) if content is not None else None
+    if content is None or cut is None or here is None or not cut.is_whole:
         return ()
     text, removed = here
-    said = _written(module, content, cut.moved.replace(module.source(node), text, 1))
-    left = _left(module, whole, cut.rest)
-    if said is None or left is None:
+    start, end, inner = module.span(hole), module.span(hole), module.outer(node)
+    opening = module.between(replace(start, end_line=inner.line, end_column=inner.column))
+    closing = module.between(replace(end, line=inner.end_line, column=inner.end_column))
+    said = _written(module, content, f"{cut.before}{opening}{text}{closing}{cut.behind}".strip())
+    if said is None:
         return ()
-    return (*removed, module.replaced(whole, left), module.replaced(content, said))
+    return (*removed, module.replaced(whole, _left(module, whole, cut.rest)), module.replaced(content, said))
+
+
+def _is_plain(hole: cst.FormattedStringExpression) -> bool:
+    """Whether a hole says nothing but its value, in a form that is written out."""
+    return hole.equal is None and all(isinstance(part, cst.FormattedStringText) for part in hole.format_spec or ())
+
+
+def _is_text(module: Module, whole: cst.FormattedString) -> bool:
+    """Whether an f-string is used as it is: no part of a longer literal, no template, no raw one."""
+    above = module.parents[whole]
+    if isinstance(above, cst.Attribute):
+        return above.attr.value in ("strip", "lstrip", "rstrip")
+    return not isinstance(above, cst.ConcatenatedString) and "r" not in whole.start.lower()
 
 
 def _cut(module: Module, whole: cst.FormattedString, hole: cst.FormattedStringExpression) -> _Cut | None:
-    """The line around a value taken out; ``None`` where it holds other values, or is all of the text."""
-    if "r" in whole.start.lower():
-        return None
+    """The line around a value taken out; ``None`` where it holds other values."""
     before, behind = "", ""
     at = next(number for number, part in enumerate(whole.parts) if part is hole)
     head, tail = whole.parts[:at], whole.parts[at + 1 :]
@@ -78,18 +96,16 @@ def _cut(module: Module, whole: cst.FormattedString, hole: cst.FormattedStringEx
         return None
     start = starts[-1] if starts else 0
     stop = end.start() if end is not None else len(behind)
-    moved = before[start:] + module.between(module.span(hole)) + behind[:stop]
     kept_before = "".join(module.between(module.span(part)) for part in head) + before[:start]
     kept_behind = (behind[end.end() :] if end is not None else "") + "".join(
         module.between(module.span(part)) for part in tail
     )
     if not kept_behind and not isinstance(module.parents[whole], cst.BinaryOperation):
         kept_before = re.sub(r"(?:\\n|\n|[ ])+$", "", kept_before)
-    rest = kept_before + kept_behind
-    return _Cut(moved.strip(), rest) if rest.strip() else None
+    return _Cut(before[start:], behind[:stop], kept_before + kept_behind)
 
 
-def _left(module: Module, whole: cst.FormattedString, rest: str) -> str | None:
+def _left(module: Module, whole: cst.FormattedString, rest: str) -> str:
     """What takes the place of an f-string that has become shorter: one of its values alone, text, or an f-string."""
     only = re.fullmatch(r"\{([A-Za-z_]\w*)\}", rest)
     if only:

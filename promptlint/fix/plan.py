@@ -206,7 +206,7 @@ class _Change:
             proposal
             for proposal in batch
             if self._moves_trouble(proposal)
-            or (proposal.told is not None and not self._sends(proposal.findings[0].site.span, proposal.told))
+            or (proposal.told is not None and not self._is_told(proposal.findings[0].primary, proposal.told))
             or (
                 self.stays(proposal.findings[0])
                 if proposal.origin is None
@@ -229,14 +229,14 @@ class _Change:
                 return True
         return False
 
-    def _sends(self, site: Span, told: Edit) -> bool:
-        """Whether a message of a request has text that an edit has written."""
+    def _is_told(self, gone: Span, told: Edit) -> bool:
+        """Whether every request that had what is gone has a message with the text that an edit has written."""
+        sites = {self._line(r.site.span) for r in self._before.requests if any(s.span == gone for s in r.segments)}
         first, behind = self._written(told)
-        return any(
-            segment.region in _MESSAGES and segment.text is not None and first <= _line(segment.span) < behind
+        return bool(sites) and all(
+            any(s.region in _MESSAGES and s.text and first <= _line(s.span) < behind for s in request.segments)
             for request in self._after.requests
-            if _line(request.site.span) == self._line(site)
-            for segment in request.segments
+            if _line(request.site.span) in sites
         )
 
 

@@ -325,10 +325,10 @@ MOVED: dict[str, tuple[str, tuple[str, ...]]] = {
         f"""{OPENAI}{TURN}\
     now = datetime.now()
     clock = now.strftime("%H:%M:%S")
-    system = {{"role": "system", "content": f"You are a clerk. The time is {{clock}}. " + RULES}}
+    system = {{"role": "system", "content": f"You are a clerk. Your clock says {{clock}}. " + RULES}}
 {ANSWER}""",
         (
-            """input() + f'\\n\\nThe time is {datetime.now().strftime("%H:%M:%S")}.'})\n    system = {""",
+            """input() + f'\\n\\nYour clock says {datetime.now().strftime("%H:%M:%S")}.'})\n    system = {""",
             '"content": "You are a clerk. " + RULES}\n',
         ),
     ),
@@ -412,6 +412,23 @@ while True:
     zone = datetime.now().astimezone().tzinfo if history else None
     system = {{"role": "system", "content": f"It is {{datetime.now(zone):%H:%M:%S}}.\\n{{RULES}}"}}
 {ANSWER}""",
+    "another request says it, too": f"""{OPENAI}
+def system():
+    return f"It is {{datetime.now():%H:%M:%S}}.\\n{{RULES}}"
+
+{TURN}\
+    reply = {ASK}[{{"role": "system", "content": system()}}, *history])
+    history.append({{"role": "assistant", "content": reply.choices[0].message.content}})
+    {ASK}[{{"role": "system", "content": system()}}, {{"role": "user", "content": "Name a title."}}])
+""",
+    "its form is not written out": f"""{OPENAI}
+FORM = "%H:%M:%S"
+{TURN}\
+    system = {{"role": "system", "content": f"It is {{datetime.now():{{FORM}}}}.\\n{{RULES}}"}}
+{ANSWER}""",
+    "it is in brackets with more": f"""{OPENAI}{TURN}\
+    system = {{"role": "system", "content": f"A clerk (approx. {{datetime.now():%H:%M:%S}})\\n{{RULES}}"}}
+{ANSWER}""",
     "backslashes are letters": f"""{OPENAI}{TURN}\
     system = {{"role": "system", "content": rf"It is {{datetime.now():%H:%M}}.\\n{{RULES}}"}}
 {ANSWER}""",
@@ -473,6 +490,18 @@ UNFROZEN: dict[str, str] = {
     history.append({{"role": "user", "content": question}})
     files = os.popen(f"ls {{question}}").read()
     system = {{"role": "system", "content": f"Files: {{files}}\\n{{RULES}}"}}
+{ANSWER}""",
+    "it reads what the program changes": f"""{OPENAI}import os
+
+SEEN = {{}}
+
+
+def files():
+    return "Files: " + os.popen("ls").read() + str(SEEN)
+
+{TURN}\
+    SEEN["last"] = history[-1]["content"]
+    system = {{"role": "system", "content": f"{{files()}}\\n{{RULES}}"}}
 {ANSWER}""",
     "the result can be changed": f"""{OPENAI}import os
 
