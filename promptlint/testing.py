@@ -182,7 +182,7 @@ def _errors(seen: _Seen) -> Iterator[str]:
     if exchange.error is not None or (exchange.status is not None and exchange.status >= 400):
         status = f" with status {exchange.status}" if exchange.status else ""
         yield f"{seen.name} failed{status}: {tracewords.shown(exchange.error or 'no reason was given')}"
-    elif refused := simulator.predict(calls([seen.sent]), seen.sent.facts)[-1].refused:
+    elif refused := simulator.refused(calls([seen.sent])[0], seen.sent.facts):
         yield f"{seen.name} would be refused: {refused}"
 
 

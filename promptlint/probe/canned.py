@@ -24,6 +24,7 @@ _NUMBERS: dict[str, Body] = {
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": 2,
     },
+    "generate": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
 }
 
 
@@ -144,10 +145,10 @@ def response(body: Mapping[str, Any], name: str, text: str, usage: Body, at: int
     return Reply(whole, [(event["type"], event | {"sequence_number": i}) for i, event in enumerate(events)])
 
 
-def _gemini(body: Mapping[str, Any], name: str, text: str) -> Reply:
+def generated(body: Mapping[str, Any], name: str, text: str, usage: Body) -> Reply:
+    """A ``GenerateContentResponse`` of Gemini's."""
     said = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP", "index": 0}
-    counts = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
-    whole: Body = {"candidates": [said], "usageMetadata": counts, "modelVersion": "model", "responseId": name}
+    whole: Body = {"candidates": [said], "usageMetadata": usage, "modelVersion": "model", "responseId": name}
     return Reply(whole, [("", whole)])
 
 
@@ -173,7 +174,7 @@ _FORMS: dict[str, Callable[[Mapping[str, Any], str, str], Reply]] = {
     "invoke": lambda body, name, text: message(body, f"msg_{name}", text, _NUMBERS["messages"]),
     "chat": lambda body, name, text: completion(body, f"chatcmpl-{name}", text, _NUMBERS["chat"]),
     "responses": lambda body, name, text: response(body, f"resp_{name}", text, _NUMBERS["responses"]),
-    "generate": _gemini,
+    "generate": lambda body, name, text: generated(body, name, text, _NUMBERS["generate"]),
     "converse": _converse,
     "completions": _completions,
 }

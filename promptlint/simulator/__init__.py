@@ -15,7 +15,7 @@ from promptlint.provider import Facts, facts
 from promptlint.simulator import blocks, markers, objects, slots, units, window
 from promptlint.simulator.exchange import Block, Call, Outcome
 
-__all__ = ["Block", "Call", "Outcome", "predict", "simulate"]
+__all__ = ["Block", "Call", "Outcome", "predict", "refused", "simulate"]
 
 _FAMILIES: dict[str, Callable[[Sequence[Call], Facts], list[Outcome]]] = {
     "markers": markers.predict,
@@ -47,6 +47,11 @@ def predict(requests: Sequence[Call], known: Facts) -> list[Outcome]:
         why = f"nothing is known about caching at {known.provider}: counted as uncached"
         return [Outcome(0, sum(len(block.tokens) for block in call.blocks), why=why) for call in requests]
     return _FAMILIES[known.policy](requests, known)
+
+
+def refused(call: Call, known: Facts) -> str:
+    """Why the API does not take a request, whatever is stored there; "" when it may."""
+    return objects.clash(call, known) if call.uses else predict([call], known)[-1].refused
 
 
 def _unmarked(requests: Sequence[Call], known: Facts) -> list[Outcome]:

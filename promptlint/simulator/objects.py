@@ -45,15 +45,22 @@ def _object(call: Call, made: dict[str, _Object], facts: Facts) -> Outcome:
         seconds = float(asked.removesuffix("s")) if asked else LIFETIME
         made[call.creates] = _Object(size, model, call.at + call.begins, call.at + seconds)
         return Outcome(0, size, why=f"stored as {call.creates}", storage=size * seconds / 3600)
+    if problem := clash(call, facts):
+        return refusal(problem)
     found = made.get(call.uses or "")
     if found is None or not found.ready < call.at < found.expires:
         return refusal(f"no cache object {call.uses} at this time")
     if found.model != model:
         return refusal(f"the cache object {call.uses} belongs to {found.model or 'another model'}")
-    regions = {"system_instruction": "system", "tools": "tools"}
-    present = {block.region for block in call.blocks}
-    clashes = [c for c in facts.object_conflicts if c in call.parameters or regions.get(c) in present]
-    if clashes:
-        told = ", ".join(clashes)
-        return refusal(f"CachedContent can not be used with GenerateContent request setting {told}")
     return Outcome(found.tokens, size, why=f"reads the cache object {call.uses}")
+
+
+_REGIONS = {"system_instruction": "system", "tools": "tools"}
+"""Where in the prompt what cannot stand beside an object is found; other names are parameters."""
+
+
+def clash(call: Call, facts: Facts) -> str:
+    """Why the API refuses a request that uses an object, whichever it is; "" when it does not."""
+    present = {block.region for block in call.blocks}
+    told = [name for name in facts.object_conflicts if name in call.parameters or _REGIONS.get(name) in present]
+    return f"CachedContent can not be used with GenerateContent request setting {', '.join(told)}" if told else ""

@@ -102,7 +102,7 @@ def explain(placed: Placed) -> Verdict:
     if base is not None:
         plain = replace(plain, gap=sent.at - base.at)
     if failed(sent):
-        problem = simulator.predict(calls([sent]), sent.facts)[-1].refused if sent.status == 400 else ""
+        problem = simulator.refused(calls([sent])[0], sent.facts) if sent.status == 400 else ""
         return replace(plain, cause=Cause.REFUSED if problem else Cause.FAILED, note=problem)
     known = sent.facts.policy != "none"
     if not sent.facts.caches or sent.uses or (not known and sent.usage.read is None):

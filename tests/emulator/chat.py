@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions, and DeepSeek's, which counts hits and misses in fields of its own.
+"""OpenAI's Chat Completions, and DeepSeek's and Gemini's, which count hits in fields of their own.
 
 Source: the types of openai 3.57.0 (``ChatCompletion``, ``CompletionUsage``), the guide "Prompt caching" and DeepSeek's
 "Context caching" (tags O1, O3, D1 of providers.toml).
@@ -43,7 +43,9 @@ def _usage(now: Accepted, output: int) -> dict[str, Any]:
             "prompt_cache_hit_tokens": now.outcome.read,
             "prompt_cache_miss_tokens": now.outcome.total - now.outcome.read,
         }
-    written = sum(tokens for _, tokens in now.outcome.written)
+    if now.body["model"].startswith("gemini"):
+        return counts | {"cached_content_token_count": now.outcome.read}
+    written = now.outcome.stored
     details = {"cached_tokens": now.outcome.read, "audio_tokens": 0}
     return counts | {"prompt_tokens_details": details | ({"cache_write_tokens": written} if written else {})}
 

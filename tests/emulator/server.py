@@ -15,7 +15,7 @@ from typing import Any
 from promptlint import provider, simulator
 from promptlint.probe.canned import Body, Reply
 from promptlint.trace import wire
-from tests.emulator import chat, messages, responses
+from tests.emulator import chat, gemini, messages, responses
 from tests.emulator.faults import KINDS, ApiError, Fault
 from tests.emulator.reply import Accepted, Dialect
 
@@ -23,7 +23,13 @@ _DIALECTS: dict[str, tuple[str, Dialect]] = {
     "/messages": ("messages", messages),
     "/chat/completions": ("chat", chat),
     "/responses": ("responses", responses),
+    ":generateContent": ("generate", gemini),
+    gemini.OBJECTS: ("generate", gemini),
 }
+
+
+_OWNERS = {"messages": "anthropic", "generate": "gemini"}
+"""Whose models the APIs of one vendor serve; the others serve many vendors'."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ class Vendor:
                 api, dialect = dialect_of(path)
                 if fault.status:
                     raise ApiError(fault.status, *KINDS[fault.status])
-                return fault, self._count(api, dialect, headers, body, at, fault)
+                return fault, self._count(api, dialect, path, headers, body, at, fault)
             except ApiError as error:
                 status = error.status
                 error.fault = fault
@@ -104,30 +110,35 @@ class Vendor:
         return Reply({"input_tokens": round(total * self.finer)}, [])
 
     def _admit(self, api: str, headers: dict[str, str]) -> None:
-        sent = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+        sent = next((headers[name] for name in ("x-api-key", "x-goog-api-key") if headers.get(name)), "")
+        sent = sent or headers.get("authorization", "").removeprefix("Bearer ")
         if not sent or self.key not in (None, sent):
             raise ApiError(401, "authentication_error", "invalid x-api-key" if api == "messages" else "Incorrect key.")
 
-    def _count(self, api: str, dialect: Dialect, headers: dict[str, str], body: Body, at: float, fault: Fault) -> Reply:
+    def _count(
+        self, api: str, dialect: Dialect, path: str, headers: dict[str, str], body: Body, at: float, fault: Fault
+    ) -> Reply:
         self._admit(api, headers)
         dialect.check(body)
-        model = body["model"]
+        model = (wire.model(body, path) or "").removeprefix("models/")
         name = provider.identify(api=None, base_url=None, model=model)
-        if name == provider.UNKNOWN or (api == "messages") != (name == "anthropic"):
+        if name == provider.UNKNOWN or name != _OWNERS.get(api, name) or (name == "anthropic" and api != "messages"):
             raise ApiError(404, "not_found_error", f"model: {model}")
         known = provider.facts(name, model)
-        parsed = wire.parse(body, api, known)
+        parsed = wire.parse(body | {"model": model}, api, known)
         if parsed.misplaced:
             raise ApiError(400, "invalid_request_error", f"{parsed.misplaced[0]}: Extra inputs are not permitted")
         call = wire.call(parsed, known, at, begins=fault.delay, lasts=fault.delay)
+        number = f"{len(self.accepted) + 1:06}"
+        if path.endswith(gemini.OBJECTS):
+            call = replace(call, creates=f"cachedContents/{number}")
         before = [] if fault.cold else [other.call for other in self.accepted if other.api == api]
         outcome = simulator.predict([*before, call], known)[-1]
         if api == "messages" and self.finer != 1.0:
             outcome = _in_finer_tokens(outcome, self.finer)
         if outcome.refused:
             raise ApiError(400, "invalid_request_error", outcome.refused)
-        number = f"{len(self.accepted) + 1:06}"
-        prefix = {"messages": "msg_", "chat": "chatcmpl-", "responses": "resp_"}[api]
+        prefix = {"messages": "msg_", "chat": "chatcmpl-", "responses": "resp_"}.get(api, "")
         now = Accepted(prefix + number, api, body, call, outcome)
         reply = dialect.reply(now, {other.id: other for other in self.accepted}, fault)
         self.accepted.append(now)
@@ -174,7 +185,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _error(self, error: ApiError) -> None:
-        dialect = messages if self.path.partition("?")[0].endswith("/messages") else chat
+        path = self.path.partition("?")[0]
+        dialect = next((found for ending, (_, found) in _DIALECTS.items() if path.endswith(ending)), chat)
         time.sleep(error.fault.delay)
         body = dialect.error(error.status, error.kind, error.message)
         self._send(error.status, json.dumps(body).encode(), error.fault.headers)

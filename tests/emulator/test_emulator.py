@@ -9,6 +9,9 @@ import anthropic
 import openai
 import pytest
 from anthropic.types import CacheMissReason, Message, RawMessageStreamEvent
+from google import genai
+from google.genai.errors import ClientError
+from google.genai.types import CreateCachedContentConfig, GenerateContentConfig, HttpOptions
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
@@ -209,6 +212,27 @@ def test_a_slow_answer_and_a_wrong_usage(vendor: Vendor) -> None:
 def test_another_machine_finds_nothing(vendor: Vendor, claude: anthropic.Anthropic) -> None:
     vendor.then(Fault(), Fault(cold=True))
     assert [claude.messages.create(**turn()).usage.cache_read_input_tokens for _ in range(2)] == [0, 0]
+
+
+# --- Gemini -----------------------------------------------------------------------------------------------------------
+
+
+def test_gemini_and_its_cache_objects(vendor: Vendor) -> None:
+    client = genai.Client(api_key="key", http_options=HttpOptions(base_url=vendor.url))
+    asked = {"model": "gemini-2.5-flash", "contents": f"{LONG * 3}And now?"}
+    first, second = client.models.generate_content(**asked), client.models.generate_content(**asked)
+    assert first.text == second.text
+    assert first.usage_metadata.cached_content_token_count is None
+    assert 2048 <= second.usage_metadata.cached_content_token_count < second.usage_metadata.prompt_token_count
+    held = client.caches.create(
+        model="gemini-2.5-flash", config=CreateCachedContentConfig(contents=[LONG * 3], ttl="600s")
+    )
+    uses = GenerateContentConfig(cached_content=held.name)
+    answer = client.models.generate_content(model="gemini-2.5-flash", contents="And?", config=uses)
+    assert answer.usage_metadata.cached_content_token_count > 2048
+    uses.system_instruction = "Be short."
+    with pytest.raises(ClientError, match="can not be used with"):
+        client.models.generate_content(model="gemini-2.5-flash", contents="And?", config=uses)
 
 
 # --- OpenAI -----------------------------------------------------------------------------------------------------------

@@ -164,13 +164,16 @@ def test_parameters_that_cost_nothing(vendor: Vendor) -> None:
         assert probed(pair, vendor.url, [finding(region=Region.PARAMETERS)]).only.ruling == "refuted"
 
 
-def test_deepseek(vendor: Vendor) -> None:
-    """It counts hits and misses in fields of its own, and reads whole units."""
-    pair = [chat(model="deepseek-chat", head=head) for head in CLOCKS]
+@pytest.mark.parametrize("model", ["deepseek-chat", "gemini-2.5-flash"])
+def test_providers_that_count_hits_in_fields_of_their_own(vendor: Vendor, model: str) -> None:
+    """DeepSeek and Gemini, through OpenAI's SDK at an address of their own."""
+    pair = [chat(model=model, head=head) for head in CLOCKS]
     faulty = recorded([pair[0], turn(pair[1], "Hi.", "And now?")], "chat")
     verdict = probed(faulty, vendor.url, [finding()]).only
     assert verdict.ruling == "confirmed"
     assert verdict.readings[1].read == verdict.readings[1].predicted > 1000
+    kept = [chat(model=model), turn(chat(model=model), "Hi.", "And now?")]
+    assert probed(recorded(kept, "chat"), vendor.url, [finding()]).only.ruling == "refuted"
 
 
 @pytest.mark.parametrize(

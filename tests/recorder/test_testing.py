@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -191,3 +192,13 @@ def test_what_proves_nothing_fails() -> None:
         cache(body(*FIRST)).min_hit_ratio(0.5)
     with pytest.raises(ValueError, match="between 0 and 1, not 90"):
         cache(body(*FIRST)).min_hit_ratio(90)
+
+
+def test_a_cache_object_that_a_test_did_not_make_is_no_error() -> None:
+    url = "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent"
+    asks = {"contents": [{"parts": [{"text": "And?"}]}], "cachedContent": "cachedContents/7"}
+    seen = Exchange("1", 1e9, url, "generate", json.dumps(asks), status=200, began=0.5, lasted=1.0)
+    PromptCache([seen]).no_errors()
+    both = replace(seen, body=json.dumps(asks | {"systemInstruction": {"parts": [{"text": RULES}]}}))
+    with pytest.raises(AssertionError, match="would be refused: CachedContent can not be used with"):
+        PromptCache([both]).no_errors()

@@ -42,6 +42,7 @@ EXPECTED: dict[str, Cause | Change | None] = {
     "16_neg_uuid_outside_prompt": None,
     "18_neg_clock_argument_not_rendered": None,
     "19_neg_set_sorted_or_reporting_only": None,
+    "21_extra_gemini_cached_content_with_tools": Cause.REFUSED,
     "23_extra_budget_from_max_tokens": Cause.PARAMETER,
 }
 """What goes wrong in each; ``None``: nothing."""
@@ -60,6 +61,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Verdict
                 "OPENAI_BASE_URL": vendor.openai,
                 "ANTHROPIC_API_KEY": "key",
                 "OPENAI_API_KEY": "key",
+                "GOOGLE_GEMINI_BASE_URL": vendor.url,
+                "GEMINI_API_KEY": "key",
                 "PYTHONHASHSEED": seed,
                 "PYTHONPATH": str(ROOT),
             }
@@ -84,3 +87,7 @@ def test_cause(name: str, cause: Cause | Change | None, recorded: dict[str, list
         assert set(causes) <= {*SOUND, Cause.BELOW}, causes
     else:
         assert cause in causes
+
+
+def test_every_case_is_told() -> None:
+    assert {file.stem for file in CASES.glob("*.py")} == EXPECTED.keys()
