@@ -59,9 +59,9 @@ def probe(
     from promptlint.probe.claims import claims
 
     require(paths)
-    settings, _ = configure(paths, {})
     _known(served_by)
-    served_by = served_by or settings.provider
+    settings, _ = configure(paths, {"provider": served_by} if served_by else {})
+    served_by = settings.provider
     if not os.path.isfile(target) and not _FUNCTION.fullmatch(target):
         raise click.UsageError(f'"{target}" is neither a trace nor module:function, such as app.chat:main')
     findings = _findings(paths, settings)

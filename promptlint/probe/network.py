@@ -1,13 +1,16 @@
 """No network for a program that is probed: requests to language models get canned answers, all else is denied.
 
 The HTTP libraries are turned to a server inside the process, below the recorder's hooks, which see the requests as the
-program makes them. Standard library only.
+program makes them. Sockets are denied in Python, and where it can be asked to (Linux), by the kernel: then C code and
+programs that this one starts have no network either. Standard library only.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import socket
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -66,13 +69,54 @@ class Answers(BaseHTTPRequestHandler):
 
 
 def cut() -> None:
-    """From now on, nothing leaves this process. Call it before the recorder's hooks are installed."""
+    """From now on, nothing leaves this process. Call it before the recorder's hooks are installed, and before threads
+    are started.
+    """
+    leave()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     _deny(server.server_address[1])
     address = f"http://127.0.0.1:{server.server_address[1]}"
     lazy.watch(_TURNS, lambda name, module: _TURNS[name](module, address))
+
+
+_NEW_USERS, _NEW_NETWORK = 0x10000000, 0x40000000
+_SET_FLAGS, _UP = 0x8914, 0x1
+"""Numbers of Linux: ``unshare(2)``, ``netdevice(7)``."""
+
+
+def leave() -> bool:
+    """Moves this process, and all that it starts, into a network of its own in which there is nobody else.
+
+    False where the system has no such thing, or does not allow it.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    import ctypes
+    import fcntl
+    import struct
+
+    user, group = os.getuid(), os.getgid()
+    unshare = getattr(ctypes.CDLL(None, use_errno=True), "unshare", None)
+    if unshare is None:
+        return False
+    try:
+        if unshare(_NEW_NETWORK):
+            if unshare(_NEW_USERS | _NEW_NETWORK):
+                return False
+            for name, text in (
+                ("setgroups", "deny"),
+                ("uid_map", f"{user} {user} 1"),
+                ("gid_map", f"{group} {group} 1"),
+            ):
+                with open(f"/proc/self/{name}", "w") as file:
+                    file.write(text)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sh22x", b"lo", _UP))
+    except OSError:
+        return False
+    return True
 
 
 def _deny(port: int) -> None:

@@ -27,10 +27,8 @@ def plan(planned: Plan, *, color: bool, width: int) -> str:
 
 
 def _plan(planned: Plan, paint: Paint, width: int) -> Iterator[str]:
-    cost = _dollars(planned.dollars)
-    yield paint(
-        f"Plan: {count(planned.requests, 'request')}, at most {count(planned.tokens, 'input token')}, {cost}", "bold"
-    )
+    size = f"{count(planned.requests, 'request')}, at most {count(planned.tokens, 'input token')}"
+    yield paint(f"Plan: {size}{_dollars(planned.dollars) or ', at an unknown price'}", "bold")
     for trial in planned.trials:
         yield ""
         yield from _trial(trial, paint, width)
@@ -55,7 +53,7 @@ def _plan(planned: Plan, paint: Paint, width: int) -> Iterator[str]:
 
 
 def _dollars(dollars: float | None) -> str:
-    return "at an unknown price" if dollars is None else f"at most ${dollars:.4f}"
+    return "" if dollars is None else f", at most ${dollars:.4f}"
 
 
 def _trial(trial: Trial, paint: Paint, width: int) -> Iterator[str]:
@@ -64,15 +62,15 @@ def _trial(trial: Trial, paint: Paint, width: int) -> Iterator[str]:
     for claim in trial.claims:
         yield from _wrapped(f"{_name(claim)}: {_expectation(claim)}", width, "  ")
     for number, step in enumerate(trial.steps, 1):
-        size = f"up to {count(step.tokens, 'token')}, {_dollars(step.dollars)}"
-        yield f"  {number}. {step.purpose}: {_form(step)}, {size}"
+        size = f"up to {count(step.tokens, 'token')} of input{_dollars(step.dollars)}"
+        yield f"  {number}. {step.purpose}: {size}, {_form(step)}"
     if any(bodies.compares(step.sample) for step in trial.steps) and len(trial.steps) > 1:
         yield "     each asks the provider to compare it with the one before (its own diagnosis, free)"
 
 
 def _form(step: Step) -> str:
     tokens = bodies.output(step.body)
-    return f"{count(tokens, 'token')} of output at most" if tokens else "no output (prewarming)"
+    return f"at most {tokens:,} of output" if tokens else "no output (prewarming)"
 
 
 def _left(claim: Claim, reason: str, width: int) -> Iterator[str]:
@@ -90,7 +88,9 @@ def _expectation(claim: Claim) -> str:
         return "the API is said to refuse it" if claim.sample else plain(claim.missing)
     if found.refused:
         return f"the API refuses it: {found.refused}"
-    if claim.absent or not found.control:
+    if claim.absent and found.control:
+        return f"nothing is to be cached by the finding, and the same request again {found.control_why}"
+    if not found.control:
         return f"nothing is cached: {found.control_why}"
     if not found.breaks:
         return "nothing is lost between the two requests"
@@ -148,16 +148,22 @@ def _unforeseen(verdict: Verdict) -> bool:
 def _table(readings: Sequence[Reading]) -> Iterator[str]:
     if not readings:
         return
-    broad = max(len(reading.purpose) for reading in readings)
     rows = [("cached tokens of all", "predicted", "reported")]
-    rows += [
-        (r.purpose, f"{r.predicted:,} of {r.predicted_total:,}", f"{_number(r.read)} of {_number(r.total)}")
-        for r in readings
-    ]
-    broad = max(len(name) for name, _, _ in rows)
-    middle = max(len(predicted) for _, predicted, _ in rows)
-    last = max(len(reported) for _, _, reported in rows)
+    for r in readings:
+        told = (_counts(r.predicted, r.predicted_total, r.predicted_written), _counts(r.read, r.total, _paid(r)))
+        rows.append((r.purpose, *told))
+    broad, middle, last = (max(len(row[column]) for row in rows) for column in range(3))
     yield from (f"    {name:{broad}}  {predicted:>{middle}}  {told:>{last}}" for name, predicted, told in rows)
+
+
+def _paid(reading: Reading) -> int | None:
+    """Tokens that were written at a price."""
+    return reading.written if reading.predicted_written is not None else None
+
+
+def _counts(read: int | None, total: int | None, written: int | None) -> str:
+    stored = "" if written is None else f", {written:,} written"
+    return f"{_number(read)} of {_number(total)}{stored}"
 
 
 def _number(value: int | None) -> str:
@@ -250,7 +256,11 @@ def _forecast(claim: Claim) -> dict[str, object] | None:
 def _reading(reading: Reading) -> dict[str, object]:
     return {
         "purpose": reading.purpose,
-        "predicted": {"read": reading.predicted, "total": reading.predicted_total},
+        "predicted": {
+            "read": reading.predicted,
+            "written": reading.predicted_written,
+            "total": reading.predicted_total,
+        },
         "reported": {"read": reading.read, "written": reading.written, "total": reading.total},
     }
 

@@ -26,10 +26,11 @@ class Ruling(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One request that was sent: input tokens read from the cache and in all, as predicted and as reported.
+    """One request that was sent: input tokens read from the cache, written to it and in all, predicted and reported.
 
-    Both are ``None`` where the server does not say. ``predicted_total`` is what the provider itself counted beforehand,
-    or counts with a tokenizer that stands in for its own, where that is not public.
+    What is reported is ``None`` where the server does not say. ``predicted_total`` is what the provider itself counted
+    beforehand, or counts with a tokenizer that stands in for its own, where that is not public. ``predicted_written``
+    is ``None`` where writing has no price.
     """
 
     purpose: str
@@ -37,6 +38,7 @@ class Reading:
     predicted_total: int
     read: int | None
     total: int | None
+    predicted_written: int | None = None
     written: int | None = None
 
 
@@ -80,12 +82,17 @@ class Sent:
     @property
     def reading(self) -> Reading:
         """The numbers side by side."""
-        usage = self.usage
-        written = usage.stored if usage.written is not None else None
-        predicted, total = self.expected.read, self.expected.total
-        if self.counted and total:
-            predicted, total = round(predicted * self.counted / total), self.counted
-        return Reading(self.step.purpose, predicted, total, usage.read, usage.total, written)
+        usage, expected = self.usage, self.expected
+        scale = self.counted / expected.total if self.counted and expected.total else 1.0
+        return Reading(
+            self.step.purpose,
+            round(expected.read * scale),
+            round(expected.total * scale),
+            usage.read,
+            usage.total,
+            round(expected.stored * scale) if self.step.sample.facts.write else None,
+            usage.stored if usage.written is not None else None,
+        )
 
 
 def judge(claim: Claim, sent: Sequence[Sent]) -> Verdict:

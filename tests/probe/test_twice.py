@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -20,6 +22,7 @@ from tests.emulator import Vendor
 from tests.probe.conftest import KEYS
 
 DATA = Path(__file__).parent / "data"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -69,6 +72,22 @@ def test_every_library_is_answered_and_nothing_else_gets_out(
     }
     assert len(run.exchanges) == 10
     assert all(e.status == 200 and e.stack[0].file == "clients.py" for e in run.exchanges)
+
+
+REACHES = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), timeout=5)"
+
+
+def test_what_the_program_starts_gets_out_neither(folder: Path, port: int) -> None:
+    """Where the kernel can see to it."""
+    leaves = [sys.executable, "-c", "from promptlint.probe import network; raise SystemExit(not network.leave())"]
+    possible = subprocess.run(leaves, cwd=ROOT).returncode == 0
+    child = [sys.executable, "-c", REACHES, str(port)]
+    assert subprocess.run(child).returncode == 0
+    starts = f"said = subprocess.run({child!r}).returncode\n    urlopen(prompt(f'Reached: {{said == 0}} '))"
+    write(folder, f"import subprocess\ndef main():\n    {starts}")
+    with Stage("app:main", folder) as stage:
+        [sent] = stage.run(BASE).exchanges
+    assert f"Reached: {not possible}" in sent.body
 
 
 HEAD = """

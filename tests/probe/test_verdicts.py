@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from promptlint.finding import Region, Scope
+from promptlint.probe import plan, render
+from promptlint.probe.claims import claims
 from promptlint.trace.format import Frame
 from tests.emulator import Fault, Vendor
 from tests.probe.build import (
@@ -23,6 +25,7 @@ from tests.probe.build import (
     exchange,
     finding,
     probed,
+    read,
     recorded,
     response,
     sound,
@@ -43,7 +46,9 @@ def test_a_clock_is_confirmed(vendor: Vendor, make: Any, api: str) -> None:
     _, control, pair = verdict.readings
     assert control.read and control.read > 1024
     assert pair.read == pair.predicted == 0
-    assert [(r.predicted, r.predicted_total) for r in verdict.readings] == [(r.read, r.total) for r in verdict.readings]
+    for r in verdict.readings:
+        assert (r.predicted, r.predicted_total) == (r.read, r.total)
+        assert r.predicted_written == (None if api == "chat" else r.written), "older models write for nothing"
 
 
 def test_anthropic_is_asked_for_exact_counts(vendor: Vendor) -> None:
@@ -230,6 +235,15 @@ def test_without_a_marker_nothing_is_cached(vendor: Vendor) -> None:
     bare = [claude(marked=False), turn(claude(marked=False), "Hi.", "And now?")]
     assert probed(recorded(bare), vendor.url, [found]).only.ruling == "confirmed"
     assert probed(sound(claude, "messages"), vendor.url, [found]).only.ruling == "refuted"
+
+
+def test_a_provider_by_name(vendor: Vendor) -> None:
+    """Where the user says that the cache needs no marker, nothing is missing."""
+    found = finding("missing-breakpoint", region=Region.SYSTEM)
+    bare = recorded([claude(marked=False), turn(claude(marked=False), "Hi.", "And now?")])
+    made = claims([found], read(bare, served_by="vllm"))
+    words = render.plan(plan.make(made, base_url=vendor.url), color=False, width=200)
+    assert "nothing is to be cached by the finding, and the same request again reads " in words
 
 
 def test_below_the_minimum(vendor: Vendor) -> None:
