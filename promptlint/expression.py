@@ -319,6 +319,8 @@ class Summary:
     writes: list[Write] = field(default_factory=list)
     filled: list[Write] = field(default_factory=list)
     """What attributes of other objects than ``self`` hold at the end that were changed in place."""
+    passing: list[Mutate] = field(default_factory=list)
+    """What became of the result of a call that no name holds: ``history_of(user).append(turn)``."""
     exit: dict[str, Expr] = field(default_factory=dict)
     loops: dict[int, LoopState] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)

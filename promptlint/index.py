@@ -44,6 +44,8 @@ class Function:
     """Local names whose inside the body changes."""
     bound: frozenset[str] | None = None
     """Names that are local to it, once it was summarised."""
+    hands_out: bool = False
+    """It returns something that may be kept elsewhere: what a name, an attribute or a cell holds."""
     declares: bool = False
     """The body only declares: ``...``, ``pass``, a docstring, or ``raise NotImplementedError``."""
     stripped: bool = False
@@ -295,6 +297,21 @@ def _container(iterable: ast.expr) -> ast.expr:
             return iterable
 
 
+def _aliased(value: ast.expr | None) -> ast.expr | None:
+    """The place that a name changes when what it was bound to changes: ``x`` for ``x``, ``x[key]``, ``x.get(key)``."""
+    while True:
+        if isinstance(value, ast.BoolOp):
+            value = value.values[0]
+        elif isinstance(value, ast.Subscript):
+            value = value.value
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            if value.func.attr not in ("get", "setdefault"):
+                return None
+            value = value.func.value
+        else:
+            return value if isinstance(value, (ast.Attribute, ast.Name)) else None
+
+
 def push_children(node: ast.AST, stack: list[ast.AST]) -> None:
     """As ``stack.extend(ast.iter_child_nodes(node))``, without leaves and in a fraction of the time."""
     for name in node._fields:
@@ -372,12 +389,16 @@ class _Indexer:
             targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
             for target in targets:
                 self._store(target, function)
-            if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Attribute, ast.Name)):
-                self.aliases += [(function, t.id, node.value) for t in targets if isinstance(t, ast.Name)]
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and (place := _aliased(node.value)) is not None:
+                self.aliases += [(function, t.id, place) for t in targets if isinstance(t, ast.Name)]
             if isinstance(node, (ast.For, ast.AsyncFor)):
                 self.loops.append((function, node.target, node.iter))
         elif isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names):
             module.stars.append((node.level, node.module))
+        elif isinstance(node, ast.Return):
+            function.hands_out = function.hands_out or isinstance(
+                node.value, (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BoolOp)
+            )
         elif isinstance(node, ast.Global):
             self.stores.setdefault(function, set()).update(node.names)
 

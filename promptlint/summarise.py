@@ -615,6 +615,15 @@ class _Summariser:
         ):
             item = self.expr(target.args[0]) if target.args else Literal(new.at, None)
             self.update(target.func.value, "setitem", (item, new), new.at)
+        elif isinstance(new, Mutate):
+            self._passing(new)
+
+    def _passing(self, new: Mutate) -> None:
+        """Notes a change of what a call gives, or of a cell in it, that no name holds."""
+        while isinstance(new.base, Item):
+            new = Mutate(new.at, "setitem", new.base.base, (new.base.key, new), new.guards, new.loops)
+        if isinstance(new.base, Call):
+            self.summary.passing.append(new)
 
     def _edit_container(self, old: Expr, new: Expr) -> None:
         """When a loop variable changes in place, the sequence it comes from holds the change."""
@@ -763,6 +772,8 @@ class _Summariser:
             self.update(node.func.value, node.func.attr, (*args, *named), at)
             self._called_on(call)
         elif not (isinstance(func, Global) and func.name in _PURE):
+            if isinstance(func, Attr) and func.name in MUTATORS and isinstance(func.base, (Call, Item)):
+                self._passing(Mutate(at, func.name, func.base, args, (*self.facts, *self.guards), self.loops))
             self._after(node, call)
         return call
 

@@ -16,7 +16,7 @@ from promptlint.link import binding, containers, decorators, objects, parameters
 from promptlint.link.bodies import is_posting, url_text
 from promptlint.link.causes import Causes
 from promptlint.link.markers import mentions_marker, ttl_of
-from promptlint.link.messages import looks_like_messages
+from promptlint.link.messages import SYSTEM_ROLES, looks_like_messages
 from promptlint.link.values import (
     SESSION,
     Const,
@@ -410,7 +410,7 @@ def _region_of(point: Value) -> str:
     }
     if told.get("location") == "tool_config":
         return "cache-tools"
-    return "cache-system" if told.get("role") in ("system", "developer") or told.get("index") == "0" else "cache"
+    return "cache-system" if told.get("role") in SYSTEM_ROLES or told.get("index") == "0" else "cache"
 
 
 def _own(value: Value, span: Span) -> Span:

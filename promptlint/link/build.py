@@ -14,9 +14,10 @@ from promptlint.expression import Either, Guard, LoopState, Phi, Star, is_none
 from promptlint.finding import Confidence, Region, Site
 from promptlint.link import binding, bodies, callers, chains, containers, graphs, mutations, pace, state, thinking
 from promptlint.link.concurrency import fanned_out
-from promptlint.link.guards import LARGE_MESSAGES, asks_for_one, guard_of, limit_of_calls
+from promptlint.link.guards import LARGE_MESSAGES, asks_for_one, asks_of_text, guard_of, limit_of_calls
 from promptlint.link.layout import Layout
 from promptlint.link.messages import (
+    SYSTEM_ROLES,
     is_history_name,
     is_of_reply,
     may_be_message,
@@ -24,7 +25,7 @@ from promptlint.link.messages import (
 )
 from promptlint.link.parameters import deciding, may_be_missing, origins_of_test
 from promptlint.link.prose import deep_text
-from promptlint.link.switches import SWITCHED, asks_for_command, on_command
+from promptlint.link.switches import SWITCHED, asks_for_command, in_loop, on_command
 from promptlint.link.usage import usage_of
 from promptlint.link.values import (
     CALL,
@@ -53,6 +54,7 @@ from promptlint.request import (
     Branch,
     Cause,
     Kind,
+    Moment,
     Mutator,
     Parameter,
     Request,
@@ -181,6 +183,31 @@ class _Builder(Layout):
             added=self.added,
             fallback=self.sink.fallback,
         )
+
+    def _tools(self) -> None:
+        first = len(self.segments)
+        super()._tools()
+        listed = self.segments[first:]
+        if listed and all(s.optional for s in listed) and self.histories_known():
+            causes = dict.fromkeys((*listed[0].causes, *self._deciding_tools()))
+            self.segments[first] = replace(listed[0], causes=tuple(causes))
+
+    def _deciding_tools(self) -> Iterator[Cause]:
+        """What decides from turn to turn whether any tools are sent: the words of the user, a state that goes on.
+
+        Not an option that a caller sets, and not the last round of a loop, which is to end in an answer.
+        """
+        for choice, frame in self._choices(("tools",)):
+            for cause in self._causes_of_test(Guard(choice.test), frame):
+                said = cause.kind in ("state", "user") and asks_of_text(choice.test)
+                counted = cause.kind == "counter" and cause.moment is Moment.CALL and not self._loops(cause.origin)
+                if said or counted or SWITCHED in cause.features:
+                    yield replace(cause, kind="conditional")
+
+    def _loops(self, place: Span) -> bool:
+        """Whether a place lies in a loop of its function."""
+        function = self.ev.program.function_at(place)
+        return function is not None and in_loop(function, place.line)
 
     def _beside_cached(self) -> None:
         """What must not stand beside a cache object matters where it is given."""
@@ -559,7 +586,7 @@ class _Builder(Layout):
             if edit.kind == "prepend" and (
                 (function in cutting and _retold(edit))
                 or not self._prepends_history()
-                or (not causes and edit.value is not None and role_of(edit.value) in ("system", "developer"))
+                or (not causes and edit.value is not None and role_of(edit.value) in SYSTEM_ROLES)
             ):
                 continue
             flow = edit.steps if edit.kind == "replay" else ()

@@ -80,18 +80,18 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
         for caller, call in calls:
             if len(found) >= MAX_CALLERS:
                 return found
-            match = _match(ev, function, caller, call)
-            if match is not None:
-                found.append(match)
+            known = match(ev, function, caller, call)
+            if known is not None:
+                found.append(known)
     if function.name not in ("__init__", "<lambda>"):
         for caller, call in ev.program.handed_over(function.name, function.module):
             if len(found) >= MAX_CALLERS:
                 return found
-            match = _by_reference(ev, function, caller, call)
-            if match is not None:
-                match = _inside(ev, match, caller, call) or match
-                if not any(f.call is match.call for f in found):
-                    found.append(match)
+            handed = _by_reference(ev, function, caller, call)
+            if handed is not None:
+                handed = _inside(ev, handed, caller, call) or handed
+                if not any(f.call is handed.call for f in found):
+                    found.append(handed)
     return found
 
 
@@ -120,19 +120,19 @@ def _where_made(ev: Evaluator, function: Function) -> Iterator[Caller]:
                 yield Caller(parent, run, Routine(function, None), frozenset({"by-reference"}))
 
 
-def _inside(ev: Evaluator, match: Caller, caller: Function, call: Call) -> Caller | None:
+def _inside(ev: Evaluator, handed: Caller, caller: Function, call: Call) -> Caller | None:
     """The call that a function of the project makes of what it is handed, with the arguments that it chooses."""
     for option in options(ev.resolve(call.func, ev.generic(caller))):
         if not isinstance(option, Routine):
             continue
         given = bound(option, call)
         for name, argument in given.items():
-            if reference_name(argument) != match.routine.function.name:
+            if reference_name(argument) != handed.routine.function.name:
                 continue
             for body in (option.function, *_nested(option.function)):
                 for inner in ev.summary(body).calls:
                     if isinstance(inner.func, (Param, Free)) and inner.func.name == name:
-                        return Caller(body, inner, match.routine, match.features)
+                        return Caller(body, inner, handed.routine, handed.features)
     return None
 
 
@@ -150,7 +150,8 @@ def bound(routine: Routine, call: Call) -> dict[str, Expr]:
     return dict(zip(names, plain, strict=False)) | {k: v for k, v in call.keywords if k is not None}
 
 
-def _match(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:
+def match(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:
+    """``call`` as one that runs ``function``, by what the called expression means; ``None`` when it is not known to."""
     if isinstance(call.func, Attr) and _is_container(call.func.base):
         return None
     frame = ev.generic(caller)

@@ -266,6 +266,11 @@ def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
             # Besides what was put there in this step: what was under the key before.
             before = Seq("list", (Base(Hole(shown, span), span, root=Cell(base.base, None)),), span)
             picked, held = join((picked, before)), held + 1
+        if base.base is not None and len(ways) == 1 and isinstance(ways[0], Map) and ways[0].base is None:
+            # Or what such a dict has become since it was put there.
+            from promptlint.link.growth import base_marker
+
+            picked = base_marker(ways[0], Cell(base.base, None))
         if key.origins() and held > 1:
             # Which one it is depends on the key.
             return _keyed(picked, _looked_up(key))

@@ -15,7 +15,7 @@ from promptlint.expression import (
     unchanged,
 )
 from promptlint.index import Function
-from promptlint.link import objects, state
+from promptlint.link import lent, objects, state
 from promptlint.link.values import (
     Const,
     External,
@@ -97,6 +97,9 @@ def _after_routine(ev: Evaluator, routine: Routine, node: After, before: Value, 
 def after_calls(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> Value | None:
     """A member of a new object after some calls of its methods; ``None`` where more than these may change it."""
     if not base.exact or len(ev.running) > 10:
+        return None
+    maker = only(ev.eval(node.made.func, frame), Routine)
+    if maker is not None and lent.may_be_kept(ev, maker.function):
         return None
     if base.init is not None and not _keeps_to_itself(ev, base.init.function):
         return None

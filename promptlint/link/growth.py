@@ -9,6 +9,7 @@ from promptlint.expression import (
     Phi,
 )
 from promptlint.link import conditions, containers, mutations
+from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     Base,
     Cell,
@@ -171,6 +172,23 @@ def holds_base(value: Value, root: object) -> bool:
     return isinstance(value, Seq) and any(contains_base(i, root) for i in value.items)
 
 
+def _first_anew(before: Seq, edits: list[Edit], front: tuple[Item, ...]) -> One | None:
+    """The system text that a step puts in the first place of a list that holds one there, or nothing yet."""
+    edit = next((e for e in edits if e.first and e.value is not None), None)
+    if edit is None or edit.value is None:
+        return None
+    old = next((i for i in before.items[:1] or front), None)
+    if old is None:
+        return One(edit.value, edit.span) if role_of(edit.value) in SYSTEM_ROLES else None
+    if not isinstance(old, One) or role_of(old.value) not in SYSTEM_ROLES:
+        return None
+    new = edit.value
+    if isinstance(new, Map) and isinstance(old.value, Map):
+        written = {k: e for k, e in new.entries.items() if not e.optional}
+        new = Map({**old.value.entries, **written}, edit.span)
+    return One(new, edit.span)
+
+
 def _made_of_old(value: Value) -> bool:
     """Whether a message takes its role from an old one: the list is rendered anew, and this is part of it."""
     role = value.entries.get("role") if isinstance(value, Map) else None
@@ -214,6 +232,11 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
         # The list that was kept is only one of the ways: what stands before it belongs to another one.
         front = tuple(i for i in front if isinstance(i, One) and i.inserted is not None)
     edits = list(base.edits) + [e for e in value.edits if e not in base.edits]
+    if (anew := _first_anew(before, edits, front)) is not None:
+        # What stands in the first place is a system text that is written at every send, and no old turn.
+        before = replace(before, items=(anew, *before.items[1:]))
+        edits = [e for e in edits if not e.first]
+        front = tuple(i for i in front if role_of(i.value) not in SYSTEM_ROLES)
     for item in front if history or mutations.is_sent(before.items) else ():  # else only built from its end
         edits.append(Edit("prepend", item.span, "inserted in front of older elements", item.guards, value=item.value))
     if not back and not edits:

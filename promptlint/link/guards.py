@@ -102,6 +102,18 @@ def asks_for_one(guards: Iterable[Guard]) -> bool:
     )
 
 
+_LOOKS_UP = frozenset(("get", "getattr", "hasattr", "isinstance", "len", "bool", "any", "all"))
+
+
+def asks_of_text(test: Expr | None) -> bool:
+    """Whether a test looks into a text, itself or by a function that gets it: it is no option that is set or not."""
+    return test is not None and any(
+        (isinstance(part, Test) and part.op in ("in", "not in") and isinstance(part.parts[0], Literal))
+        or (isinstance(part, CallNode) and bool(part.args) and _name(part) not in _LOOKS_UP)
+        for part in _parts(test)
+    )
+
+
 def _is_id_of(test: Test) -> bool:
     named = [p.name if isinstance(p, AttrNode) else _key_of(p) for p in test.parts]
     return any(map(_IDS.search, named)) and not any(isinstance(p, Literal) for p in test.parts)

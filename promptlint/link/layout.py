@@ -14,6 +14,7 @@ from promptlint.link import containers, strings, thinking, values
 from promptlint.link.arguments import Arguments
 from promptlint.link.markers import for_each, is_marked, markers_in, own_markers
 from promptlint.link.messages import (
+    SYSTEM_ROLES,
     by_role_of_source,
     content_origins,
     is_bare_marker,
@@ -397,7 +398,7 @@ class Layout(Arguments):
                 kept = self._is_history(item) or item in adapted or calls
                 if calls:
                     self.called = self.called or item.span
-                if leading and isinstance(item, One) and role in ("system", "developer"):
+                if leading and isinstance(item, One) and role in SYSTEM_ROLES:
                     region = Region.SYSTEM
                 elif number == last and not kept:
                     region, leading = Region.LAST_MESSAGE, False
@@ -476,7 +477,7 @@ class Layout(Arguments):
     def _history(self, item: Item, order: Origins, steps: bool) -> None:
         """A kept turn, or all of them; ``steps``: behind it stands what this turn of the user has added so far."""
         if isinstance(item, History):
-            if not roles_of(item.value) <= {"system", "developer"}:
+            if not roles_of(item.value) <= SYSTEM_ROLES:
                 self.histories.append(item)
             self.edits.extend(
                 (replace(self._at_each_turn(e, item), behind=steps), len(self.segments))

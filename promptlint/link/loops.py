@@ -17,7 +17,7 @@ from promptlint.expression import (
     each_once,
 )
 from promptlint.link import conditions, containers, fills, growth, thinking
-from promptlint.link.messages import role_of
+from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     SESSION,
     Base,
@@ -146,7 +146,7 @@ def first_element(sequence: Seq, span: Span, name: str) -> Value:
     front: list[Item] = []
     for item in sequence.items:
         front.append(item)
-        if isinstance(item, One) and (not item.optional or role_of(item.value) in ("system", "developer")):
+        if isinstance(item, One) and (not item.optional or role_of(item.value) in SYSTEM_ROLES):
             break
     edits = [e for i in front if isinstance(i, (History, Base)) for e in i.edits]
     if any(isinstance(i, Base) for i in front) or any(e.kind == "window" for e in (*sequence.edits, *edits)):
@@ -193,7 +193,7 @@ def _told(turn: Value, origin: Origin) -> Value:
     """A kept turn whose text depends on ``origin``, unless it may be the system text."""
     role = turn.entries.get("role") if isinstance(turn, Map) else None
     roles = possible_texts(role.value) if role is not None else None
-    if not isinstance(turn, Map) or roles is None or roles & {"system", "developer"}:
+    if not isinstance(turn, Map) or roles is None or roles & SYSTEM_ROLES:
         return turn
 
     def inner(entry: Entry) -> Lazy:

@@ -43,6 +43,9 @@ def message_of(role: str, content: Value, span: Span) -> Map:
     return Map({"role": Entry(text(role, span), span), "content": Entry(content, span)}, span)
 
 
+SYSTEM_ROLES = frozenset(("system", "developer"))
+
+
 def role_of(value: Value) -> str | None:
     """The role of a message: its text, "" when there is one that is not known, ``None`` without."""
     for option in options(value):

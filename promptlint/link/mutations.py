@@ -24,7 +24,9 @@ from promptlint.expression import (
 from promptlint.expression import Item as ItemOf
 from promptlint.link import alike, conditions, containers, slices, thinking
 from promptlint.link.guards import asks_of_first, guard_of
+from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
+    CALL,
     KEPT_KINDS,
     MARKERS,
     MAX_GROWTH,
@@ -504,4 +506,18 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
         # The same place at every send: what stands there changes when the value does.
         return replace(base, items=(One(value, span, guards=node.guards), *base.items))
     same = alike.every_index(node, ev.summary(frame.function).loops)
-    return with_edit(base, Edit("rewrite", span, ev.snippet(frame, node.at), node.guards, value=value, alike=same))
+    edit = Edit("rewrite", span, ev.snippet(frame, node.at), node.guards, value=value, alike=same)
+    if where == 0 and _is_clocked(value) and guard_of(ev, node.guards, frame.function)[0] == "always":
+        edit = replace(edit, first=True)
+    return with_edit(base, edit)
+
+
+def _is_clocked(value: Value) -> bool:
+    """Whether a message, that may be the system text, holds what is another value at every send by itself."""
+    speaker = (
+        None
+        if isinstance(value, Map) and "role" in value.entries and value.entries["role"].optional
+        else role_of(value)
+    )
+    fresh = any(o.kind in ("time", "random") and o.level >= CALL for o in value.origins())
+    return fresh and speaker in (None, "", *SYSTEM_ROLES)

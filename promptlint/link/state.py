@@ -19,7 +19,7 @@ from promptlint.expression import (
     unchanged,
 )
 from promptlint.index import Class, Function, Module
-from promptlint.link import binding, callers, conditions, construction, growth, switches
+from promptlint.link import binding, callers, conditions, construction, growth, lent, switches
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -106,7 +106,7 @@ def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:
     result: Value = growth.as_list(ev, before, span) if before is not None else Const(None, span)
     if before is None and not written:
         return Hole(f"self.{name}", span)
-    for write in written[:MAX_WRITERS]:
+    for write in (*written[:MAX_WRITERS], *_borrowed(ev, base, name)):
         before, result = result, _apply_step(ev, base, name, result, write)
         if result is not before:
             result = _switched(ev, name, before, result, write)
@@ -192,9 +192,11 @@ class _Written(NamedTuple):
     expr: Expr
     where: Expr | None = None
     inside: bool = False
+    borrowed: bool = False
+    """It is what a method handed out, or one cell of that; ``where`` is the same then, where that is another class."""
 
 
-def changes(ev: Evaluator, base: Instance, name: str) -> Iterator[_Written]:
+def changes(ev: Evaluator, base: Instance, name: str, borrowed: bool = False) -> Iterator[_Written]:
     """The methods (and functions outside) that write the attribute."""
     program = ev.program
     classes = list(program.mro(base.cls))
@@ -209,7 +211,7 @@ def changes(ev: Evaluator, base: Instance, name: str) -> Iterator[_Written]:
             path = method.parameters[0].name
             expr = ev.summary(method).exit.get(f"{path}.{name}")
             if expr is not None:
-                yield _Written(method, expr)
+                yield _Written(method, expr, borrowed=borrowed)
     owners = {m for c in classes for m in c.methods.values()}
     seen = 0
     for function in program.storing(name, base.cls.module):
@@ -219,16 +221,45 @@ def changes(ev: Evaluator, base: Instance, name: str) -> Iterator[_Written]:
         summary = ev.summary(function)
         for write in (*summary.writes, *summary.filled):
             if write.name == name and _is_instance_of(ev, write.base, function, base.cls):
-                yield _Written(function, write.value, write.base, write in summary.filled)
+                yield _Written(function, write.value, write.base, write in summary.filled, borrowed)
+
+
+def _borrowed(ev: Evaluator, base: Instance, name: str) -> Iterator[_Written]:
+    """The functions that change what a method hands out of the attribute."""
+    classes = ev.program.mro(base.cls)
+    methods = (m for c in classes for m in c.methods.values() if m.is_method)
+    for lender in lent.lenders(ev, methods, f"{{this}}.{name}", name):
+        if "property" in lender.decorator_names:
+            yield from changes(ev, base, lender.name, borrowed=True)
+        else:
+            for function, expr in lent.borrowers(ev, lender):
+                own = function.owner is not None and base.cls in ev.program.mro(function.owner)
+                yield _Written(function, expr, None if own else expr, inside=True, borrowed=True)
 
 
 def writers(ev: Evaluator, root: object) -> Iterator[Function]:
     """The functions that change the attribute or the module-level name which is the root of a history."""
     match owner(root):
         case (Class() as cls, str(name)):
-            yield from (step.function for step in changes(ev, Instance(cls, Span("", 0), None), name))
+            base = Instance(cls, Span("", 0), None)
+            yield from (step.function for step in (*changes(ev, base, name), *_borrowed(ev, base, name)))
         case ("global", Module() as module, str(name)):
-            yield from (f for f in module.functions if name in f.stores and f.parameter(name) is None)
+            yield from (function for function, _, _ in _global_changes(ev, module, name))
+
+
+def _global_changes(ev: Evaluator, module: Module, name: str) -> Iterator[tuple[Function, Expr, bool]]:
+    """The functions that change what a module-level name holds, and what they leave there.
+
+    The last part says that this is what a function handed out, or one cell of it.
+    """
+    for function in module.functions:
+        if name in function.stores and function.parameter(name) is None:
+            step = ev.summary(function).exit.get(name)
+            if step is not None:
+                yield function, step, False
+    outer = (f for f in module.functions if f.parameter(name) is None)
+    for lender in lent.lenders(ev, outer, name, name):
+        yield from ((function, expr, True) for function, expr in lent.borrowers(ev, lender))
 
 
 def name_of(root: object) -> str:
@@ -262,8 +293,8 @@ def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -
 
 
 def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _Written) -> Value:
-    function, expr, where, inside = step
-    level = writer_level(ev, function) if base.level >= SESSION else base.level
+    function, expr, where, inside, borrowed = step
+    level = _step_level(ev, base, function)
     made = where is not None and isinstance(unchanged(where), Call)
     if made:
         level = max(level, base.level)
@@ -277,6 +308,8 @@ def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _
         this = replace(base, overrides={**base.overrides, name: marker})
         if where is None:
             frame = ev.new_frame(function, level, this=this, depth=len(ev.running))
+        elif where is expr:
+            frame = ev.new_frame(function, level, this=ev.generic(function).this, depth=len(ev.running))
         else:
             frame = _seen_from(ev, function, where, this, level)
         if where is not None:
@@ -285,7 +318,12 @@ def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _
     finally:
         ev.attributes_active.discard(key)
         ev.filling.pop(root, None)
-    if inside and not any(growth.holds_base(o, root) for o in options(value)):
+    if borrowed:
+        changed = lent.inside(value, root, function.module.span(expr.at))
+        if changed is None:
+            return before
+        value = changed
+    elif inside and not any(growth.holds_base(o, root) for o in options(value)):
         return before  # emptied: another conversation begins
     before = _placed(before, value)
     # What is filled where it is made is new each time: it keeps nothing.
@@ -364,6 +402,19 @@ def writer_level(ev: Evaluator, function: Function) -> int:
     return level
 
 
+def _step_level(ev: Evaluator, base: Instance, function: Function) -> int:
+    """How often a method runs that writes the state of ``base``; an object of the module is filled while it is made.
+
+    That is so unless code in a function calls the method, or a decorator hands it on.
+    """
+    level = writer_level(ev, function)
+    if base.level >= SESSION:
+        return level
+    calls = ev.program.calls_named(function.name, function.module)
+    later = bool(function.decorators) or any(f is not f.module.body and f is not function for f, _ in calls)
+    return level if level == CALL and later else base.level
+
+
 def _one_history(value: Value) -> Value:
     """Several writers of one list make one history."""
     if not isinstance(value, Seq):
@@ -393,23 +444,25 @@ def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Fr
         return cached
     if key in ev.attributes_active:
         return before
-    changing = list(writers(ev, key))
+    changing = list(_global_changes(ev, module, name))
     if not changing:
         return before
     ev.attributes_active.add(key)
     result = before
     try:
-        for function in changing[:MAX_WRITERS]:
-            step = ev.summary(function).exit.get(name)
-            if step is None:
-                continue
-            marker = growth.base_marker(before, key)
+        for function, step, borrowed in changing[:MAX_WRITERS]:
+            marker = growth.base_marker(result, key)
             ev.global_overrides[(module, name)] = marker
             try:
                 target = ev.new_frame(function, writer_level(ev, function), depth=len(ev.running))
                 value = ev.eval(step, target)
             finally:
                 del ev.global_overrides[(module, name)]
+            if borrowed:
+                changed = lent.inside(value, key, function.module.span(step.at))
+                if changed is None:
+                    continue
+                value = changed
             level = writer_level(ev, function)
             result = growth.grown(ev, result, value, key, function.module.span(step.at), level, history=True)
     finally:

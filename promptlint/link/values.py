@@ -364,6 +364,8 @@ class Edit:
     """The way of the changed list from there on."""
     behind: bool = False
     """Whether what was sent behind the changed turn is sent again by the next one."""
+    first: bool = False
+    """Whether it puts another system text, with a clock or a random value in it, in the first place at every send."""
     alike: bool = False
     """Whether it is made to each element, also to those that were not sent yet: nothing that was sent looks other."""
 

@@ -1,0 +1,148 @@
+"""Kept lists and dicts that a function hands out: who asks for one changes what is kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from promptlint.expression import (
+    After,
+    AfterLoop,
+    Attr,
+    Call,
+    Either,
+    Expr,
+    Free,
+    Global,
+    Mutate,
+    Once,
+    Phi,
+    each_once,
+)
+from promptlint.expression import Item as ItemOf
+from promptlint.index import Function
+from promptlint.link import callers, objects
+from promptlint.link.program import called_name
+from promptlint.link.values import Base, Cell, Entry, Map, Seq, Value, options, owner
+from promptlint.merging import place_read
+from promptlint.span import Span
+from promptlint.summarise import is_mutated
+
+if TYPE_CHECKING:
+    from promptlint.link.evaluate import Evaluator
+
+_CELL = ("get", "setdefault")
+"""Methods of a dict that give what lies under a key."""
+MAX_LENDERS = 8
+MAX_BORROWERS = 24
+
+
+def lenders(ev: Evaluator, functions: Iterable[Function], path: str, mentions: str) -> list[Function]:
+    """The functions whose result is what lies under ``path``, or one cell of it, and not a copy.
+
+    ``path`` may hold ``{this}`` for the first parameter; ``mentions`` is what such a function says in its text.
+    """
+    found: list[Function] = []
+    for function in functions:
+        if not function.hands_out or not _says(function, mentions) or len(found) >= MAX_LENDERS:
+            continue
+        own = path.format(this=function.parameters[0].name) if function.is_method else path
+        if any(own in _places(r) for r in ev.summary(function).returns):
+            found.append(function)
+    return found
+
+
+def may_be_kept(ev: Evaluator, function: Function) -> bool:
+    """Whether a function may return what a place or a cell holds, which is older than the call."""
+    return function.hands_out and any(_places(r) for r in ev.summary(function).returns)
+
+
+def _says(function: Function, word: str) -> bool:
+    first, last = getattr(function.node, "lineno", 1), getattr(function.node, "end_lineno", None) or 0
+    pattern = _word(word)
+    return any(pattern.search(line) for line in function.module.source.lines[first - 1 : last])
+
+
+@lru_cache(maxsize=256)
+def _word(word: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(word)}\b")
+
+
+def _places(result: Expr) -> set[str]:
+    """The places whose content, or a cell of it, an expression is."""
+    found: set[str] = set()
+    waiting = [result]
+    for node in each_once(waiting):
+        if isinstance(node, (Attr, Global, Free)):
+            place = place_read(node)
+            if place is not None:
+                found.add(place)
+        elif isinstance(node, (ItemOf, Mutate)):
+            waiting.append(node.base)
+        elif isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name in _CELL:
+            waiting.append(node.func.base)
+        elif isinstance(node, After):
+            waiting.append(node.before)
+        elif isinstance(node, (Phi, AfterLoop)):
+            waiting.append(node.before if isinstance(node, Phi) else node.phi.before)
+        elif isinstance(node, Either):
+            waiting.extend(node.options)
+        elif isinstance(node, Once):
+            waiting.append(node.value)
+    return found
+
+
+def borrowers(ev: Evaluator, lender: Function) -> Iterator[tuple[Function, Expr]]:
+    """The functions that change what they get from ``lender``, each with what that is at their end."""
+    if lender.name in objects.COMMON:
+        # Too many calls have this name for a search in files that nothing else asked for.
+        calls: Iterable[tuple[Function, Call]] = (
+            (function, call)
+            for module in ev.program.modules
+            for function in module.called.get(lender.name, ())
+            if function.edited
+            for call in ev.summary(function).calls
+            if called_name(call) == lender.name
+        )
+    else:
+        calls = ev.program.calls_named(lender.name, lender.module)
+    seen = 0
+    for function, call in calls:
+        changed = _changed(ev, function, call)
+        if not changed or function is lender:
+            continue
+        seen += 1
+        if seen > MAX_BORROWERS:
+            return
+        if callers.match(ev, lender, function, call) is not None:
+            for expr in changed:
+                yield function, expr
+
+
+def _changed(ev: Evaluator, function: Function, call: Call) -> list[Expr]:
+    """What became of the result of a call that the body changes in place."""
+    summary = ev.summary(function)
+    named = {id(v): v for v in summary.names.values() if not isinstance(v, Call)}
+    found = [v for v in named.values() if is_mutated(v, call)]
+    return found + [m for m in summary.passing if m.base is call]
+
+
+def inside(value: Value, root: object, span: Span) -> Value | None:
+    """A changed cell as a part of what ``root`` holds; ``None`` where it is no part of it."""
+    for option in options(value):
+        if isinstance(option, Seq):
+            place = next((i.root for i in option.items if isinstance(i, Base) and owner(i.root) == root), None)
+        else:
+            place = option.base if isinstance(option, Map) and owner(option.base) == root else None
+        if place is None:
+            continue
+        whole: Value = option
+        while isinstance(place, Cell):
+            key, place = place.key, place.root
+            whole = (
+                Map({}, span, (whole,), base=place) if key is None else Map({key: Entry(whole, span)}, span, base=place)
+            )
+        return whole
+    return None
