@@ -14,7 +14,7 @@ from promptlint.expression import Either, Guard, LoopState, Phi, Star, is_none
 from promptlint.finding import Confidence, Region, Site
 from promptlint.link import binding, bodies, callers, chains, containers, graphs, mutations, pace, state, thinking
 from promptlint.link.concurrency import fanned_out
-from promptlint.link.guards import LARGE_MESSAGES, asks_for_one, asks_of_text, guard_of, limit_of_calls
+from promptlint.link.guards import LARGE_MESSAGES, asks_for_one, asks_of_first, asks_of_text, guard_of, limit_of_calls
 from promptlint.link.layout import Layout
 from promptlint.link.messages import (
     SYSTEM_ROLES,
@@ -568,6 +568,8 @@ class _Builder(Layout):
             seen.add((edit.kind, edit.span))
             function = self.ev.program.function_at(edit.span) or self.frame.function
             if self._is_never_run(function):
+                continue
+            if edit.kind == "window" and asks_of_first(g.test for g in edit.guards if g.test is not None):
                 continue
             causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
             guard, limit = guard_of(self.ev, edit.guards, function)

@@ -156,7 +156,7 @@ def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
     """The values of the two ways of a test: what only one of them changes in old elements stands under that test."""
     if len(values) != 2:
         return values
-    if _after_a_pause(test):
+    if not isinstance(values[0], Seq) and _after_a_pause(test):
         values = [values[0].change(_only_then), values[1]]
     for here, there, sense in ((0, 1, False), (1, 0, True)):
         one = retold(values[there]) if _holds_base(values[here]) and not _holds_base(values[there]) else None

@@ -559,6 +559,8 @@ class Evaluator:
             if cut is not None:
                 return cut
         left, right = self.eval(node.left, frame), self.eval(node.right, frame)
+        if isinstance(node.right, Slice) and isinstance(left, Seq):
+            right = slices.with_head(right, left.items, self.span(frame, node.right))
         if node.op == "|":
             chains = [
                 c
@@ -636,7 +638,10 @@ class Evaluator:
         edits: tuple[Edit, ...] = ()
         for part in node.items:
             if isinstance(part, Star):
-                spread = containers.as_seq(self, self.eval(part.value, frame), self.span(frame, part))
+                value = self.eval(part.value, frame)
+                if isinstance(part.value, Slice):
+                    value = slices.with_head(value, items, self.span(frame, part.value))
+                spread = containers.as_seq(self, value, self.span(frame, part))
                 items.extend(spread.items)  # type: ignore[arg-type]
                 order, edits = union(order, spread.order), (*edits, *spread.edits)
             else:

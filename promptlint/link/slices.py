@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from promptlint.expression import (
 )
 from promptlint.expression import Item as ItemOf
 from promptlint.link import containers, mutations, strings
+from promptlint.link.guards import asks_of_first
 from promptlint.link.values import (
     Base,
     Const,
@@ -101,12 +102,31 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     if _is_tail(node, lower) or (searched and isinstance(base, Seq)):
         return _tail(ev, sequence, node, lower, frame, span)
     if lower is not None and lower > 0:
-        return replace(sequence, items=_without_head(items, lower))
+        rest = replace(sequence, items=_without_head(items, lower))
+        to_end = node.upper is None and node.step is None
+        return _headless(ev, rest, node, lower, frame, span) if to_end and rest.items else rest
     if node.lower is None and upper is not None and upper < 0:
         return replace(sequence, items=_without_tail(items, -upper))
     if node.lower is None and node.upper is not None:
         return replace(sequence, items=tuple(replace(i, optional=True) for i in items))
     return sequence
+
+
+def _headless(ev: Evaluator, rest: Seq, node: Slice, drops: int, frame: Frame, span: Span) -> Seq:
+    """``x[k:]``: a kept list that goes on without its first elements has lost old turns."""
+    test = node.base.state.test if isinstance(node.base, Phi) else None
+    if not isinstance(rest.items[0], Base) or (test is not None and asks_of_first([test])):
+        return rest
+    return mutations.with_edit(rest, Edit("window", span, ev.snippet(frame, node.at), drops=drops))
+
+
+def with_head(value: Value, head: Sequence[Item], span: Span) -> Value:
+    """``[a, *x[1:]]``: the rest of a kept list, cut at ``span``, behind as many elements as were taken off it."""
+    if not isinstance(value, Seq) or not value.items or not isinstance(value.items[0], Base):
+        return value
+    old, size = value.items[0], len(head) if all(isinstance(i, One) for i in head) else 0
+    edits = tuple(e for e in old.edits if e.span != span or (e.drops or 0) > size)
+    return replace(value, items=(replace(old, edits=edits), *value.items[1:]))
 
 
 def _is_content(node: Expr) -> bool:
