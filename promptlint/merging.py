@@ -136,6 +136,14 @@ def finds_nothing(guard: Guard, path: str) -> bool:
     return False
 
 
+def finds_missing(guard: Guard) -> bool:
+    """A test that says that some place below an object is ``None``, empty or not there."""
+    test = guard.test
+    subject = test.parts[0] if isinstance(test, Test) else test
+    path = place_read(subject) if subject is not None else None
+    return path is not None and "." in path and finds_nothing(guard, path)
+
+
 def place_read(node: Expr) -> str | None:
     """``self.client.system`` as a path, for what was read there before anything was written."""
     parts: list[str] = []

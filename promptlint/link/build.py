@@ -14,7 +14,15 @@ from promptlint.expression import Either, Guard, LoopState, Phi, Star, is_none
 from promptlint.finding import Confidence, Region, Site
 from promptlint.link import binding, bodies, callers, chains, containers, graphs, mutations, pace, state, thinking
 from promptlint.link.concurrency import fanned_out
-from promptlint.link.guards import LARGE_MESSAGES, asks_for_one, asks_of_first, asks_of_text, guard_of, limit_of_calls
+from promptlint.link.guards import (
+    COMPACTS,
+    LARGE_MESSAGES,
+    asks_for_one,
+    asks_of_first,
+    asks_of_text,
+    guard_of,
+    limit_of_calls,
+)
 from promptlint.link.layout import Layout
 from promptlint.link.messages import (
     SYSTEM_ROLES,
@@ -76,8 +84,6 @@ ASKING = ("cached_content", "prompt_cache_")
 """How parameters begin that ask for a cache."""
 LONG = 1_000
 """Characters of constant text below which no prefix is worth a look at who sends it."""
-_COMPACTS = re.compile(r"compact|compress|condense|summari[sz]e", re.IGNORECASE)
-"""Names of functions that put something shorter in the place of many turns."""
 _SAID = frozenset(("user", "input", "state", "loop"))
 """Kinds of origins that bring in what a program is told from outside, or one item after the other."""
 MAX_WAYS = 3
@@ -198,7 +204,7 @@ class _Builder(Layout):
         Not an option that a caller sets, and not the last round of a loop, which is to end in an answer.
         """
         for choice, frame in self._choices(("tools",)):
-            for cause in self._causes_of_test(Guard(choice.test), frame):
+            for cause in self._causes_of_test(Guard(choice.test), frame, without="reply"):
                 said = cause.kind in ("state", "user") and asks_of_text(choice.test)
                 counted = cause.kind == "counter" and cause.moment is Moment.CALL and not self._loops(cause.origin)
                 if said or counted or SWITCHED in cause.features:
@@ -267,8 +273,9 @@ class _Builder(Layout):
             elif key is None or row.parts.get(key) in ("config", "body"):
                 yield from deciding(self.ev, node, self.frame, path)
 
-    def _causes_of_test(self, guard: Guard, frame: Frame) -> tuple[Cause, ...]:
-        causes = self._causes(origins_of_test(self.ev, guard, frame))
+    def _causes_of_test(self, guard: Guard, frame: Frame, without: str = "") -> tuple[Cause, ...]:
+        """What the outcome of a test depends on, but for origins of one kind."""
+        causes = self._causes(o for o in origins_of_test(self.ev, guard, frame) if o.kind != without)
         if not asks_for_command(guard):
             return causes
         return tuple(replace(c, conditional="command") for c in causes)
@@ -573,7 +580,7 @@ class _Builder(Layout):
                 continue
             causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
             guard, limit = guard_of(self.ev, edit.guards, function)
-            if edit.kind == "prepend" and _retold(edit) and _COMPACTS.search(function.name):
+            if edit.kind == "prepend" and _retold(edit) and COMPACTS.search(function.name):
                 guard = "threshold"
             rare = edit.kind in ("rewrite", "prepend") and guard in ("always", "threshold")
             if rare and (limit or 0) <= LARGE_MESSAGES:
@@ -645,7 +652,7 @@ class _Builder(Layout):
     def _guard_of_window(self, edit: Edit, guard: str, limit: float | None) -> tuple[str, bool]:
         """The guard of a cut, and whether it takes several turns at once that come back one by one."""
         function = self.ev.program.function_at(edit.span)
-        if edit.keeps is None and function is not None and _COMPACTS.search(function.name):
+        if edit.keeps is None and function is not None and COMPACTS.search(function.name):
             above = self._limit_of_calls(edit.span, inf)
             return ("threshold", True) if above is not None and above > LARGE_MESSAGES else (guard, False)
         if guard in ("always", "threshold") and edit.keeps is not None and (limit or 0) <= LARGE_MESSAGES:

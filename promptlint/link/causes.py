@@ -6,13 +6,14 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint.finding import Region
 from promptlint.index import Class, Function
 from promptlint.knowledge import ClientRow
 from promptlint.link import binding, callers, objects, state
-from promptlint.link.guards import LARGE_MESSAGES, limit_of_calls
+from promptlint.link.guards import COMPACTS, LARGE_MESSAGES, guard_of, limit_of_calls
 from promptlint.link.program import called_name
 from promptlint.link.prose import hole_tokens
 from promptlint.link.switches import (
@@ -40,6 +41,7 @@ from promptlint.link.values import (
     options,
     owner,
 )
+from promptlint.merging import finds_missing
 from promptlint.request import (
     Axis,
     Breakpoint,
@@ -226,12 +228,14 @@ class Causes:
         elif kind == "user" and axes & {Axis.CALL, Axis.TURN} and "opaque-call" in features:
             # Not what the user says, but what is looked up with it.
             kind, what = "state", f"what is looked up with {what}"
+        guard = origin.guard
+        if origin.kind == "reply" and guard is None and self._compacts(origin.span):
+            guard = "threshold"
         moment = self._moment(origin.level)
         if SWITCHED in features:
             if not self._switches(origin):
                 return None
             moment = Moment.LOOP if self.turn_level else Moment.CALL
-        guard = origin.guard
         if moment >= Moment.CALL and self._kept_names():
             often = {self._how_often(span) for span in (origin.span, *(s.span for s in origin.steps))}
             if "anew" in often:
@@ -239,6 +243,16 @@ class Causes:
             elif "threshold" in often:
                 guard = "threshold"
         return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, guard, origin.because)
+
+    def _compacts(self, place: Span) -> bool:
+        """Whether a request is sent to sum up many turns: by the name of its function, or once there are many."""
+        function = self.ev.program.function_at(place)
+        if function is None:
+            return False
+        if COMPACTS.search(function.name) or limit_of_calls(self.ev, function, inf, self.on_way) is not None:
+            return True
+        sent = (c for c in self.ev.summary(function).calls if function.module.span(c.at) == place)
+        return any(guard_of(self.ev, call.guards, function)[0] == "threshold" for call in sent)
 
     def _kept_names(self) -> frozenset[str]:
         if self.kept_names is None:
@@ -256,6 +270,8 @@ class Causes:
         function = self.ev.program.function_at(place)
         if function is None or isinstance(function.node, ast.Module):
             return None
+        if function.owner is not None and function.owner.name in self._kept_names() and self._fills(function, place):
+            return "anew"
         if function in self.on_way:
             if place not in self.seldom:
                 self.seldom[place] = "anew" if self._ahead_of_turns(function, place) else None
@@ -266,6 +282,11 @@ class Causes:
             anew = makes_anew(self.ev, function, self._kept_names())
             self.seldom[function] = "anew" if anew else "threshold" if large else None
         return self.seldom[function]
+
+    def _fills(self, function: Function, place: Span) -> bool:
+        """Whether a call at ``place`` is made only while an attribute of the object that holds the turns is missing."""
+        made = (c for c in self.ev.summary(function).calls if function.module.span(c.at) == place)
+        return any(finds_missing(guard) for call in made for guard in call.guards)
 
     def _ahead_of_turns(self, function: Function, place: Span) -> bool:
         """Whether code on the way runs ahead of the making of the object that holds the turns."""

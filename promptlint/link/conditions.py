@@ -136,7 +136,8 @@ def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Val
 
 def _conditions(test: Value) -> Origins:
     """What the outcome of a test depends on from one call to the next."""
-    found = [o for o in tested(test) if Axis.CALL in o.axes or Axis.TURN in o.axes or o.kind == "mode"]
+    # What a reply says is asked about at every corner, mostly to see whether to go on.
+    found = [o for o in tested(test) if {Axis.CALL, Axis.TURN} & o.axes and o.kind != "reply"]
     # What a kept turn holds was said before: that there are such turns is what the test depends on.
     turns = [o for o in found if o.kind == "history"]
     return tuple(replace(o, kind="conditional") for o in turns or found)

@@ -119,6 +119,8 @@ def _best(index: int) -> Callable[[Evaluator, Given], Value | None]:
 
     def apply(ev: Evaluator, args: Given) -> Value | None:
         value, key = args.get(index), args.keywords.get("key")
+        if len(args.values) > 1 and any(isinstance(v, Hole) and "base" in v.features for v in args.values):
+            return args.hole(features=frozenset({"base"}))  # a number that goes on from what it was, within bounds
         if value is None or not isinstance(key, Routine) or len(args.values) != index + 1:
             return None
         sequence = containers.as_seq(ev, value, args.span)

@@ -80,7 +80,11 @@ def _may_grow(field: Value) -> bool:
 
 
 def _cell_marker(entry: Entry, root: Cell) -> Untouched:
-    return Untouched(lambda: base_marker(entry.value, root) if isinstance(entry.value, (Seq, Map)) else entry.value)
+    return Untouched(lambda: base_marker(v, root) if isinstance(v := entry.value, (Seq, Map)) or _is_number(v) else v)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, (int, float)) and not isinstance(value.value, bool)
 
 
 def contains_base(item: Item, root: object) -> bool:
@@ -136,7 +140,7 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
     unchanged = [o for o in options(value) if isinstance(o, Hole) and o.base == root]
     if unchanged:
         return join((before, *(o for o in options(value) if o not in unchanged)))
-    if isinstance(before, Const) and isinstance(before.value, (int, float)) and _depends_on_base(value):
+    if _is_number(before) and _depends_on_base(value):
         origin = Origin("counter", "a counter", span, level, frozenset({Axis.TURN, Axis.CALL}))
         return Hole("counter", span, union(before.origins(), value.origins(), (origin,)))
     return join((before, value))

@@ -36,6 +36,8 @@ ROOM_NAMES = re.compile(
     r"|(limit|budget|threshold)_(hit|reached|exceeded)",
     re.IGNORECASE,
 )
+COMPACTS = re.compile(r"compact|compress|condense|summari[sz]e", re.IGNORECASE)
+"""Names of functions that put something shorter in the place of many turns."""
 MAX_DEPTH = 4
 """Calls that are followed upwards to the test that decides about a change."""
 

@@ -253,7 +253,9 @@ def cut_out(ev: Evaluator, node: Binary, rest: Slice, frame: Frame) -> Value | N
     drops = lower - upper if lower is not None else None
     if isinstance(head, Slice) and isinstance(start, Binary) and start.op == "+" and is_same(start.left, head.upper):
         drops = _bound(ev, start.right, frame)
-    if drops is None or drops <= 0 or (lower is not None and lower < 0):
+    if drops == 0:
+        return replace(base, copied="shallow")  # put together again
+    if drops is None or drops < 0 or (lower is not None and lower < 0):
         return None
     edit = Edit("window", ev.span(frame, node), ev.snippet(frame, node.at), drops=drops)
     return mutations.with_edit(replace(base, copied="shallow"), edit)

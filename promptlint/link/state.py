@@ -32,9 +32,11 @@ from promptlint.link.values import (
     Instance,
     Item,
     Lazy,
+    Map,
     Routine,
     Seq,
     Type,
+    Untouched,
     Value,
     by_role,
     join,
@@ -456,6 +458,7 @@ def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Fr
             try:
                 target = ev.new_frame(function, writer_level(ev, function), depth=len(ev.running))
                 value = ev.eval(step, target)
+                _settle(value)
             finally:
                 del ev.global_overrides[(module, name)]
             if borrowed:
@@ -470,6 +473,15 @@ def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Fr
     result = _one_history(result)
     ev.attribute_cache[key] = result
     return result
+
+
+def _settle(value: Value) -> None:
+    """Looks at what a step puts into a dict while the old content is still marked as such."""
+    for option in options(value):
+        if isinstance(option, Map):
+            for entry in option.entries.values():
+                if not isinstance(entry.held, Untouched):
+                    _settle(entry.value)
 
 
 def session_value(ev: Evaluator, store: str, name: str, frame: Frame, span: Span) -> Value:

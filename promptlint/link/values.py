@@ -519,7 +519,9 @@ class External(Value):
     """The qualified function or class of the client row that made it."""
 
     def origins(self) -> Origins:
-        return union(*(a.origins() for a in self.arguments), *(k.origins() for k in self.keywords.values()))
+        own = union(*(a.origins() for a in self.arguments), *(k.origins() for k in self.keywords.values()))
+        # A part of a reply is said by the model, too.
+        return union(own, self.this.origins()) if self.name.startswith(".") and self.this is not None else own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
