@@ -50,7 +50,7 @@ A side call that begins a prompt of its own, or goes to another model, shares no
 
 from collections.abc import Iterator
 
-from promptlint.api import Finding, Region, Scope, Severity, Siblings, evidence, forks, rule
+from promptlint.api import Finding, Region, Scope, Severity, Siblings, Step, evidence, forks, rule
 
 ADVICE = {
     Region.TOOLS: "send the same tools here as well and tell the model not to call one",
@@ -73,7 +73,7 @@ def check(siblings: Siblings) -> Iterator[Finding]:
             site=fork.side.site,
             label=f"no {lacks} here",
             advice=ADVICE[fork.region],
-            flow=fork.side.path,
+            flow=(*fork.side.path, Step(fork.side.site.span, f"sent without the {lacks}")),
             related=((fork.main.site.span, f"sent with {lacks} here"), *evidence(fork.side)),
             kind="" if fork.region is Region.TOOLS else "history-rewritten",
         )

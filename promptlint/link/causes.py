@@ -71,6 +71,8 @@ TURN_NAMES = re.compile(
     r"(^|_)(text|message|msg|question|query|user_input|input|content|task|request|prompt_text|utterance|user_text|user_message|q|topic|goal|command)(_|$)",
     re.IGNORECASE,
 )
+_SAID_NAMES = re.compile(r"(^|_)user_?(input|message|msg|query|question|request|text|utterance|prompt)$", re.IGNORECASE)
+"""Parameters that hold what a user says, and nothing about him."""
 _KEY_NAMES = re.compile(r"(^|_)(id|uuid|key|phone|jid)$")
 """Parameters that tell whose request it is, rather than what it says."""
 
@@ -322,13 +324,19 @@ class Causes:
             # A parameter of other code: when it is filled in, and with what, is not known.
             return None
         name = origin.what.removeprefix("the parameter ")
-        if STABLE_NAMES.search(name):
+        said = _SAID_NAMES.search(name) is not None
+        if STABLE_NAMES.search(name) and not said:
             return None
-        if USER_NAMES.search(name) or (_KEY_NAMES.search(name) and not TURN_NAMES.search(name)):
+        about_user = USER_NAMES.search(name) and not said
+        if about_user or (_KEY_NAMES.search(name) and not TURN_NAMES.search(name)):
             return "user", frozenset({Axis.USER, Axis.CONVERSATION})
-        if self.chain.kind == "assumed" and origin.what not in self.input_in_last and not TURN_NAMES.search(name):
+        if (
+            self.chain.kind == "assumed"
+            and origin.what not in self.input_in_last
+            and not (said or TURN_NAMES.search(name))
+        ):
             return None
-        if origin.what in self.input_in_last or TURN_NAMES.search(name):
+        if said or origin.what in self.input_in_last or TURN_NAMES.search(name):
             return "state", frozenset({Axis.CALL, Axis.TURN})
         if self.chain.entry is None:
             return None

@@ -125,7 +125,7 @@ def with_head(value: Value, head: Sequence[Item], span: Span) -> Value:
     if not isinstance(value, Seq) or not value.items or not isinstance(value.items[0], Base):
         return value
     old, size = value.items[0], len(head) if all(isinstance(i, One) for i in head) else 0
-    edits = tuple(e for e in old.edits if e.span != span or (e.drops or 0) > size)
+    edits = tuple(e for e in old.edits if e.span != span or e.drops is None or e.drops > size)
     return replace(value, items=(replace(old, edits=edits), *value.items[1:]))
 
 
