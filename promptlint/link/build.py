@@ -14,6 +14,7 @@ from promptlint.expression import Either, Guard, LoopState, Phi, Star, is_none
 from promptlint.finding import Confidence, Region, Site
 from promptlint.link import binding, bodies, callers, chains, containers, graphs, mutations, pace, state, thinking
 from promptlint.link.concurrency import fanned_out
+from promptlint.link.conditions import SUMMARY
 from promptlint.link.guards import (
     COMPACTS,
     LARGE_MESSAGES,
@@ -582,6 +583,8 @@ class _Builder(Layout):
             guard, limit = guard_of(self.ev, edit.guards, function)
             if edit.kind == "prepend" and _retold(edit) and COMPACTS.search(function.name):
                 guard = "threshold"
+            if edit.what == SUMMARY and (edit.guard or guard) == "command":
+                continue  # the user wants to go on with less
             rare = edit.kind in ("rewrite", "prepend") and guard in ("always", "threshold")
             if rare and (limit or 0) <= LARGE_MESSAGES:
                 above = self._limit_of_calls(edit.span, inf)

@@ -221,6 +221,8 @@ class Causes:
         elif kind == "history":
             kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), "text made from the conversation so far"
         elif kind == "reply":
+            if "opaque-call" in features:
+                return None  # what is made of it may be one of a few things that seldom change
             kind = "state"
         elif kind == GROWN:
             added = self._added_at(origin)

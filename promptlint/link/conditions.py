@@ -243,8 +243,11 @@ def retold(value: Value) -> One | None:
     return next((i for i in ones if any(o.kind in ("reply", "history") for o in i.value.origins())), None)
 
 
+SUMMARY = "replacing the old messages by a summary"
+
+
 def replacement(one: One, guards: tuple[Guard, ...]) -> Edit:
-    return Edit("rewrite", one.span, "replacing the old messages by a summary", guards, value=one.value)
+    return Edit("rewrite", one.span, SUMMARY, guards, value=one.value)
 
 
 def _holds_base(value: Value) -> bool:

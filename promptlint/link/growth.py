@@ -156,7 +156,7 @@ def _grown_cells(
         if any(part is k for k in kept):
             continue
         if not holds_base(part, cell):
-            kept.append(part)
+            kept.append(_begun(part, cell, level))
             continue
         at = next((n for n, k in enumerate(kept) if type(k) is type(part)), None)
         empty = Seq(part.kind, (), span) if isinstance(part, Seq) else Map({}, span)
@@ -167,6 +167,22 @@ def _grown_cells(
         else:
             kept[at] = made
     return tuple(kept)
+
+
+def _begun(value: Value, root: object, level: int) -> Value:
+    """What is put under a key where a conversation begins: turns in it were said before those that follow."""
+    if isinstance(value, Map):
+        entries = {k: replace(e, held=_begun(e.value, Cell(root, k), level)) for k, e in value.entries.items()}
+        return replace(value, entries=entries)
+    if not isinstance(value, Seq) or not value.known:
+        return value
+    turns = [i for i in value.items if role_of(i.value) in ("user", "assistant")]
+    if not turns:
+        return value
+    held = Lazy(lambda: by_role(i.value for i in turns))
+    said = History(held, turns[0].span, root=root, level=level)
+    items = tuple(said if i is turns[0] else i for i in value.items if i not in turns[1:])
+    return replace(value, items=items)
 
 
 def holds_base(value: Value, root: object) -> bool:
