@@ -231,21 +231,12 @@ def _turns(
 
 
 def _call(layout: Layout, facts: Facts, ttl: str, turn: int, at: float, written: Break | None) -> Call:
-    """One turn, marked as the provider's documentation advises: behind the prefix, and what grows at its end.
-
-    Of code that breaks its prefix the text that changes is taken to have one token, and the markers are its own.
+    """One turn, marked as the provider's documentation advises, behind the prefix and what grows at its end, or as the
+    code does.
     """
     longer, _, shorter = ttl.partition(",")
     mark = longer if facts.marker else None
-    prefix = range(layout.prefix)
-    blocks = [Block("system", prefix, role="system", marker=mark)]
-    if written:
-        varying = range(-1 - turn, -turn)
-        blocks = [
-            Block("system", prefix[: written.ahead], role="system", marker=mark if written.marked_ahead else None),
-            Block("system", varying, role="system"),
-            Block("system", prefix[written.ahead :], role="system", marker=mark if written.marked_behind else None),
-        ]
+    blocks = _prefix(layout, mark, turn, written)
     ends = layout.grow and facts.policy == "markers" and (written is None or written.marked_behind)
     for number in range(0 if layout.grow else turn, turn + 1):
         start = (2 * number + 1) * _STRIDE
@@ -261,6 +252,19 @@ def _call(layout: Layout, facts: Facts, ttl: str, turn: int, at: float, written:
         parameters[facts.request_marker] = "key"
     asked = longer if not facts.marker or facts.policy == "window" else None
     return Call(tuple(b for b in blocks if b.tokens), at=at, parameters=parameters, automatic=asked or None)
+
+
+def _prefix(layout: Layout, mark: str | None, turn: int, written: Break | None) -> list[Block]:
+    """The blocks of the prefix; the text that changes in it is taken to have one token."""
+    prefix = range(layout.prefix)
+    if written is None:
+        return [Block("system", prefix, role="system", marker=mark)]
+    ahead, behind = (mark if marked else None for marked in (written.marked_ahead, written.marked_behind))
+    return [
+        Block("system", prefix[: written.ahead], role="system", marker=ahead),
+        Block("system", range(-1 - turn, -turn), role="system"),
+        Block("system", prefix[written.ahead :], role="system", marker=behind),
+    ]
 
 
 def _with_object(layout: Layout, facts: Facts, ttl: str, times: Sequence[float], first: int) -> list[Turn]:

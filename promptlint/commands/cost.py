@@ -82,7 +82,8 @@ def cost(
         if gap is None and request.pace:
             gap = request.pace.seconds
         model = model or request.site.model
-        provider = provider or (request.site.provider if request.site.provider != providers.UNKNOWN else None)
+        if not provider and request.site.provider in set(providers.providers()) - {providers.UNKNOWN}:
+            provider = request.site.provider
         grow = request.reuse.turns if grow is None else grow
     if not prefix and not source:
         raise click.UsageError("how long is the text that all turns share? Give --prefix TOKENS, or --from PATH[:LINE]")

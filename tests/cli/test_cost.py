@@ -118,6 +118,16 @@ def test_the_code_without_a_marker_pays_in_full(run: Run, folder: Path) -> None:
     assert written["read"] == 0 and written["equivalent_tokens"] == pytest.approx(plain["equivalent_tokens"], rel=0.01)
 
 
+def test_code_that_does_not_say_who_serves_it(run: Run, folder: Path) -> None:
+    (folder / "app.py").write_text(
+        "import litellm, os\n\nRULES = 'Answer in the words of the manual. ' * 500\n\n\ndef ask(question):\n"
+        "    user = {'role': 'user', 'content': question}\n"
+        "    return litellm.completion(os.environ['MODEL'], [{'role': 'system', 'content': RULES}, user])\n"
+    )
+    assert "which model? Give --model NAME" in run("cost", "--from", "app.py:8").err
+    assert "gpt-5 (openai): a prefix of" in run("cost", "--from", "app.py:8", "--model", "gpt-5").out
+
+
 def test_the_line_of_a_wrapper_and_the_gap_that_the_code_waits(run: Run, folder: Path) -> None:
     (folder / "llm.py").write_text(
         "from anthropic import Anthropic\n\n\ndef ask(system, question):\n"
