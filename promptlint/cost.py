@@ -243,7 +243,7 @@ def _call(layout: Layout, facts: Facts, ttl: str, turn: int, at: float, written:
         newest = number == turn
         growing = (shorter or mark) if newest and ends else None
         blocks.append(Block("messages", range(start, start + layout.new), marker=growing))
-        if not newest and layout.output:
+        if not newest:  # an answer without tokens, too, ends the message of the user
             answer = range(start + _STRIDE, start + _STRIDE + layout.output)
             blocks.append(Block("messages", answer, role="assistant"))
     asks = layout.grow or (written is not None and not any(block.marker is not None for block in blocks))
@@ -251,7 +251,8 @@ def _call(layout: Layout, facts: Facts, ttl: str, turn: int, at: float, written:
     if facts.trigger == "explicit" and not facts.marker:
         parameters[facts.request_marker] = "key"
     asked = longer if not facts.marker or facts.policy == "window" else None
-    return Call(tuple(b for b in blocks if b.tokens), at=at, parameters=parameters, automatic=asked or None)
+    said = tuple(block for block in blocks if block.tokens or block.role == "assistant")
+    return Call(said, at=at, parameters=parameters, automatic=asked or None)
 
 
 def _prefix(layout: Layout, mark: str | None, turn: int, written: Break | None) -> list[Block]:

@@ -176,6 +176,16 @@ def identify(*, api: str | None, base_url: str | None, model: str | None) -> str
     return _table().identify(api, base_url, model)
 
 
+def meant(name: str, model: str | None) -> str | None:
+    """The provider that a person means by a name: a provider's own, or a platform that serves several ("azure",
+    "vertex"), of which the model decides; ``None`` when nobody is called so.
+    """
+    table = _table()
+    if name in table.rows and not (name in table.channels and model):
+        return name
+    return table.identify(name, None, model) if name in table.channels else None
+
+
 def family(provider: str) -> str:
     """The vendor whose rules apply: "anthropic" for Claude on Bedrock, Vertex or Foundry, "openai" on Azure ..."""
     return _table().family(provider)

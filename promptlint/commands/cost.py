@@ -91,13 +91,14 @@ def cost(
     provider = provider or settings.provider or providers.identify(api=None, base_url=None, model=model)
     if not model and provider == providers.UNKNOWN:
         raise click.UsageError("which model? Give --model NAME, for instance --model claude-sonnet-4-5")
-    if provider not in providers.providers():
+    served_by = providers.meant(provider, model)
+    if served_by is None:
         from promptlint.registry import did_you_mean
 
         raise click.UsageError(f'no provider is called "{provider}"{did_you_mean(provider, providers.providers())}')
     apart = settings.gap if gap is None else gap
     layout = Layout(max(1, prefix or 0), new, turns, apart, bool(grow), output_tokens, written)
-    known = providers.facts(provider, model)
+    known = providers.facts(served_by, model)
     try:
         result = estimate(layout, known, ttl, input_price(known))
     except ValueError as error:

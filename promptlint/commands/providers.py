@@ -30,13 +30,14 @@ def providers(name: str | None, model: str | None) -> int:
             terminal.write(view.listing(color=color))
             return CLEAN
         name = model
-    if name not in provider.providers():
+    served_by = provider.meant(name, model)
+    if served_by is None:
         found = provider.identify(api=None, base_url=None, model=name)
         if found == provider.UNKNOWN:
             from promptlint.registry import did_you_mean
 
             hint = did_you_mean(name, provider.providers())
             raise click.UsageError(f'no provider or model of a known provider is called "{name}"{hint}')
-        name, model = found, model or name
-    terminal.write(view.details(provider.facts(name, model), color=color, width=terminal.width()))
+        served_by, model = found, model or name
+    terminal.write(view.details(provider.facts(served_by, model), color=color, width=terminal.width()))
     return CLEAN

@@ -30,6 +30,33 @@ def test_independent_questions(run: Run) -> None:
     }
 
 
+@pytest.mark.parametrize("model", ["gpt-5.6-sol", "claude-opus-5", "gpt-4.1", "deepseek-chat", "gemini-2.5-pro"])
+def test_each_turn_of_a_conversation_reads_the_one_before(model: str, run: Run) -> None:
+    """Whether answers are counted or not: 9,000 tokens and 500 more with each turn, read up to the newest message."""
+    for output in (0, 100):
+        options = ("--prefix", "9000", "--new", "500", "--turns", "10", "--grow", "--output-tokens", str(output))
+        in_time = json.loads(run("cost", *options, "--model", model, "--json").out)["rows"][1]
+        whole = sum(9500 + turn * (500 + output) for turn in range(9))
+        assert whole - 10 * 128 <= in_time["read"] <= whole, model
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "provider"),
+    [
+        ("azure", "gpt-5", "azure_openai"),
+        ("vertex", "claude-opus-5", "vertex_anthropic"),
+        ("bedrock", "amazon.nova-pro", "bedrock_nova"),
+    ],
+)
+def test_platforms_by_the_name_people_use(name: str, model: str, provider: str, run: Run) -> None:
+    assert (
+        json.loads(run("cost", "--prefix", "9000", "--provider", name, "--model", model, "--json").out)["provider"]
+        == provider
+    )
+    assert run("providers", name, "--model", model).out.startswith(f"{provider}, {model}")
+    assert run("providers", name).status == 0
+
+
 def test_turns_without_anything_new(run: Run) -> None:
     """One write and nine reads, whether the nothing is carried on or not."""
     for kind in ("--grow", "--no-grow"):
