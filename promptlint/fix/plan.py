@@ -84,28 +84,54 @@ def with_fixes(
     """
     files = Files(report, texts)
     found = proposals.make(report, listed(report), files)
-    bad: set[Proposal] = set()
+    good = {p for p in found if p.fix.applicability not in tried and files.stay_valid(p.fix.edits)}
+    ended = {finding for proposal in good for finding in proposal.findings}
 
     def may(proposal: Proposal) -> bool:
-        return proposal.fix.applicability in tried and proposal not in bad
+        return proposal.fix.applicability in tried
 
     pending = list(_best(found, may))
+    while pending:
+        trial = _all_tried(pending, files, report, analyse)
+        good |= {*trial.good}
+        ended |= trial.ended
+        pending = list(_best((p.other for p in trial.bad if p.other is not None), may))
+    fixes = {finding: _fix_of(finding, good) for finding in ended}
+    return replace(report, findings=tuple(replace(f, fix=fixes.get(f, f.fix)) for f in report.findings))
+
+
+def ways(
+    report: Report, listed: Listed, analyse: Analyse, texts: Mapping[str, str]
+) -> Mapping[Finding, tuple[Fix, ...]]:
+    """All fixes of each finding that ``listed`` picks, best first, each tried by itself as ``with_fixes`` does."""
+    files = Files(report, texts)
+    found: dict[Finding, list[Fix]] = {}
+    pending = proposals.make(report, listed(report), files)
+    while pending:
+        trial = _all_tried(pending, files, report, analyse)
+        for finding in trial.ended:
+            known, fix = found.setdefault(finding, []), _fix_of(finding, trial.good)
+            known += [fix] if all(fix.edits != other.edits for other in known) else []
+        pending = [proposal.other for proposal in pending if proposal.other is not None]
+    return {finding: tuple(fixes) for finding, fixes in found.items()}
+
+
+def _all_tried(pending: list[Proposal], files: Files, report: Report, analyse: Analyse) -> _Trial:
+    """What becomes of proposals that are tried on the requests they are about, together where they do not meet."""
     concerned = {s.span.path for p in pending for f in p.findings for s in (f.site, *f.also)}
     part = replace(
         report,
         findings=tuple(f for f in report.findings if f.site.span.path in concerned),
         requests=tuple(r for r in report.requests if r.site.span.path in concerned),
     )
-    good = {p for p in found if p.fix.applicability not in tried and files.stay_valid(p.fix.edits)}
-    ended = {finding for proposal in good for finding in proposal.findings}
+    whole = _Trial([], [], set(), {}, report)
     while pending:
         trial = _tried(_together(pending), files, part, lambda texts: analyse(texts, concerned))
-        good |= {*trial.good}
-        ended |= trial.ended
-        bad |= {*trial.bad}
-        pending = list(_best((p for p in pending if p not in good), may))
-    fixes = {finding: _fix_of(finding, good) for finding in ended}
-    return replace(report, findings=tuple(replace(f, fix=fixes.get(f, f.fix)) for f in report.findings))
+        whole = replace(
+            whole, good=[*whole.good, *trial.good], bad=[*whole.bad, *trial.bad], ended=whole.ended | trial.ended
+        )
+        pending = [p for p in pending if p not in whole.good and p not in whole.bad]
+    return whole
 
 
 def _fix_of(finding: Finding, good: Iterable[Proposal]) -> Fix:

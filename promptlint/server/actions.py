@@ -30,8 +30,8 @@ class Desk:
     file: str
     buffer: Buffer
     places: Places
-    fixes: Mapping[str, Fix]
-    """What ends each finding, by its fingerprint."""
+    fixes: Mapping[str, tuple[Fix, ...]]
+    """What ends each finding, by its fingerprint, best first."""
     versioned: bool
 
 
@@ -43,7 +43,8 @@ def of(
         for diagnostic in given:
             data = diagnostic.data if isinstance(diagnostic.data, dict) else {}
             if diagnostic.source == SOURCE and isinstance(data.get("rule"), str):
-                yield from _fix(desk, diagnostic, desk.fixes.get(str(data.get("fingerprint"))))
+                for fix in desk.fixes.get(str(data.get("fingerprint")), ()):
+                    yield from _fix(desk, diagnostic, fix)
                 yield from _ignore(desk, diagnostic, data["rule"])
     if _asked(FIX_ALL, only):
         yield from _fix_all(desk)
@@ -54,9 +55,9 @@ def _asked(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> bool
     return not wanted or any(kind == asked or kind.startswith(f"{asked}.") for asked in wanted)
 
 
-def _fix(desk: Desk, diagnostic: types.Diagnostic, fix: Fix | None) -> Iterator[types.CodeAction]:
-    edit = _changes(desk, fix.edits) if fix is not None else None
-    if fix is None or edit is None:
+def _fix(desk: Desk, diagnostic: types.Diagnostic, fix: Fix) -> Iterator[types.CodeAction]:
+    edit = _changes(desk, fix.edits)
+    if edit is None:
         return
     safe = fix.applicability is Applicability.SAFE
     yield types.CodeAction(
@@ -71,7 +72,7 @@ def _fix(desk: Desk, diagnostic: types.Diagnostic, fix: Fix | None) -> Iterator[
 def _fix_all(desk: Desk) -> Iterator[types.CodeAction]:
     """The safe fixes that concern no other document, together."""
     chosen: list[Edit] = []
-    for fix in desk.fixes.values():
+    for fix, *_ in desk.fixes.values():
         here = all(os.path.abspath(edit.span.path) == desk.file for edit in fix.edits)
         if here and fix.applicability is Applicability.SAFE:
             if not any(meet(edit, other) for edit in fix.edits for other in chosen):

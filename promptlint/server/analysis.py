@@ -101,8 +101,8 @@ def run(
     return Snapshot(report, _shown(report, settings), {info.name: info for info in rules}, texts, settings)
 
 
-def fixes(root: Path, snapshot: Snapshot, progress: Progress, memory: Memory) -> Mapping[str, Fix]:
-    """What ends the findings of a snapshot, by fingerprint, each fix tried. Raises what ``progress`` raises."""
+def fixes(root: Path, snapshot: Snapshot, progress: Progress, memory: Memory) -> Mapping[str, tuple[Fix, ...]]:
+    """What ends the findings of a snapshot, by fingerprint, best first, each tried. Raises what ``progress`` raises."""
     from promptlint.fix import plan
     from promptlint.fix.write import FixError
 
@@ -114,10 +114,10 @@ def fixes(root: Path, snapshot: Snapshot, progress: Progress, memory: Memory) ->
         return _shown(report, snapshot.settings)
 
     try:
-        report = plan.with_fixes(snapshot.report, listed, again, snapshot.texts)
+        found = plan.ways(snapshot.report, listed, again, snapshot.texts)
     except FixError:  # the files have changed: another analysis is under way
         return {}
-    return {f.fingerprint: f.fix for f in report.findings if f.fix is not None and f.fix.edits}
+    return {finding.fingerprint: fixes for finding, fixes in found.items()}
 
 
 def _overlay(texts: Mapping[str, str]) -> dict[Path, str]:

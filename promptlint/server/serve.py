@@ -98,7 +98,7 @@ class _Root:
     """Seconds of the last analysis."""
     memory: Memory = field(default_factory=Memory)
     """Used by the thread of the analysis only."""
-    fixes: tuple[Snapshot, Future[Mapping[str, Fix]]] | None = None
+    fixes: tuple[Snapshot, Future[Mapping[str, tuple[Fix, ...]]]] | None = None
     """What ends the findings of a snapshot, once somebody has asked."""
 
     def holds(self, file: str) -> bool:
@@ -247,7 +247,7 @@ class Server(LanguageServer):
             return None
         return Places(root.snapshot, self.buffers, self.workspace.position_codec)
 
-    async def fixes(self, root: _Root, file: str) -> Mapping[str, Fix]:
+    async def fixes(self, root: _Root, file: str) -> Mapping[str, tuple[Fix, ...]]:
         """What ends the findings of a root, as of the present texts; nothing when they change meanwhile.
 
         Nothing either when no finding in ``file`` may have a fix: they are tried for all files, which takes a while.

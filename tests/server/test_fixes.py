@@ -104,8 +104,9 @@ async def test_all_safe_fixes_of_a_document_together(start: Start, only: str) ->
 async def test_a_fix_that_changes_the_prompt_says_so_and_is_not_part_of_all(start: Start) -> None:
     editor = await start()
     found = await opened(editor, TIME, ["volatile-time"])
-    (fix, _) = await asked(editor, found["volatile-time"])
+    fix, other, _ = await asked(editor, found["volatile-time"])
     assert fix.title == "Print the day and nothing finer (changes what is sent)" and not fix.is_preferred
+    assert other.title == "Say it in the newest message, which is stored (changes what is sent)"
     assert applied(editor, TIME, fix, "utf-8") == TIME.replace(" %H:%M}", "}")
     assert await asked(editor, only=["source.fixAll"]) == []
 
