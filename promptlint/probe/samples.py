@@ -76,7 +76,8 @@ def read(
         try:
             body = wire.load(exchange.body)
             model = wire.model(body, exchange.endpoint)
-            name = served_by or exchange.provider or _provider(exchange, base_url, model)
+            known = exchange.provider if base_url is None else None
+            name = served_by or known or _provider(exchange, base_url, model)
             facts = provider.facts(name, model)
             yield Sample(exchange, body, wire.parse(body, exchange.api or "", facts, exchange.headers), facts, run)
         except BodyError as error:

@@ -196,6 +196,7 @@ class Flight:
                     endpoint=endpoints.shown(self._address),
                     api=self._api,
                     body=self._body,
+                    provider=endpoints.vendor(self._address),
                     headers=self._headers,
                     began=None if self._began is None else round(self._began, 6),
                     lasted=round(lasted, 6),

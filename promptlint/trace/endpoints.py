@@ -47,6 +47,35 @@ HEADERS = (
 
 _PARAMETERS = ("alt", "api-version", "beta")
 
+_VENDORS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, re.compile(rf"(^|\.){host}$"))
+    for name, host in (
+        ("openrouter", r"openrouter\.ai"),
+        ("groq", r"groq\.com"),
+        ("deepseek", r"deepseek\.com"),
+        ("xai", r"x\.ai"),
+        ("mistral", r"mistral\.ai"),
+        ("moonshot", r"moonshot\.(ai|cn)"),
+        ("fireworks", r"fireworks\.ai"),
+        ("together", r"together\.(xyz|ai)"),
+        ("gemini", r"generativelanguage\.googleapis\.com"),
+        ("anthropic", r"anthropic\.com"),
+        ("openai", r"openai\.com"),
+    )
+)
+"""Whose hosts are whose. Those that serve several vendors' models are told by the reader, who knows more about models:
+``knowledge/providers.toml`` cannot be read with the standard library of every Python that is recorded.
+"""
+
+
+def vendor(address: str) -> str | None:
+    """The provider that an address belongs to, by its host; ``None`` where that is not enough to tell."""
+    try:
+        host = urlsplit(address).hostname or ""
+    except ValueError:
+        return None
+    return next((name for name, pattern in _VENDORS if pattern.search(host)), None)
+
 
 def recognise(address: str, body: str) -> str | None:
     """The API of a request with this address and body, as ``Exchange.api`` has it; ``None`` when it is none."""

@@ -49,11 +49,11 @@ class Exchange:
     ``at`` is the unix time of sending in seconds, ``began`` and ``lasted`` are the seconds from there to the first and
     the last byte of the answer. ``api`` is the shape of the body: "messages", "chat", "responses", "converse",
     "invoke", "generate" or "completions". ``provider`` is a name of ``promptlint.provider``, where whoever wrote the
-    trace knew it; the recorder does not, and endpoint and model tell the reader. ``body`` is the JSON text as sent,
-    secrets masked. ``status`` is ``None`` when no answer came, ``error`` says why it did not come or did not end.
-    ``usage`` is the provider's own object. ``retry_of`` is the id of the exchange that this one repeats. ``answer``
-    is the text of the response. ``stack`` has the innermost frame first. ``redacted`` names the key with which the
-    texts were hashed (``promptlint.trace.secrets``): only texts under one key can be compared.
+    trace could tell, as the recorder can by a vendor's own host; else endpoint and model tell the reader. ``body`` is
+    the JSON text as sent, secrets masked. ``status`` is ``None`` when no answer came, ``error`` says why it did not
+    come or did not end. ``usage`` is the provider's own object. ``retry_of`` is the id of the exchange that this one
+    repeats. ``answer`` is the text of the response. ``stack`` has the innermost frame first. ``redacted`` names the key
+    with which the texts were hashed (``promptlint.trace.redaction``): only texts under one key can be compared.
     """
 
     id: str

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from promptlint.trace.endpoints import kept, recognise, shown
+from promptlint import provider
+from promptlint.trace.endpoints import kept, recognise, shown, vendor
 
 MESSAGES = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 AWS = "https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude-sonnet-4-5-20250929-v1%3A0"
@@ -67,3 +68,20 @@ def test_an_address_is_shown_without_what_may_be_secret() -> None:
 def test_only_listed_headers_are_kept() -> None:
     given = {"X-Api-Key": "s", "Authorization": "Bearer s", "Cookie": "s", "Anthropic-Beta": "b", "X-Own": "s"}
     assert kept(given) == {"anthropic-beta": "b"}
+
+
+HOSTS = [
+    *("api.anthropic.com", "api.openai.com", "eu.api.openai.com", "openrouter.ai", "api.groq.com", "api.deepseek.com"),
+    *("api.x.ai", "api.mistral.ai", "api.moonshot.cn", "api.fireworks.ai", "api.together.xyz", "localhost:8000"),
+    *("generativelanguage.googleapis.com", "bedrock-runtime.us-east-1.amazonaws.com", "me.openai.azure.com"),
+    *("notopenai.com", "openai.com.evil.example", "gateway.example", "[::1", ""),
+]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_guess_of_the_recorder_is_the_readers(host: str) -> None:
+    address = f"https://{host}/v1/chat/completions"
+    guess = vendor(address)
+    if guess is not None:
+        assert guess == provider.identify(api=None, base_url=address, model=None)
+    assert (guess is not None) == (host in HOSTS[:11] or host.startswith("generative"))
