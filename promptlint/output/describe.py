@@ -9,6 +9,7 @@ from promptlint.cost import Break
 from promptlint.finding import Confidence, Region
 from promptlint.output import words
 from promptlint.output.lifetime import Lifetime, lifetime
+from promptlint.prices import input_price
 from promptlint.request import Breakpoint, Kind, Request, Segment
 from promptlint.span import Span
 from promptlint.tokens import UNKNOWN, ZERO, Interval
@@ -152,6 +153,8 @@ def about(request: Request) -> Iterator[str]:
     yield f"reuse: {words.plain(request.reuse.why) or 'no evidence that it is sent more than once'}{where}"
     if (added := growth(request)) is not None:
         yield f"grows with each turn by its newest message ({words.quantity(added)}) and the reply"
+    if (price := cost(request)) is not None:
+        yield price
     if request.fallback:
         yield "sent in place of a request that failed; what can be said about it is said there"
     if request.path:
@@ -163,6 +166,39 @@ def about(request: Request) -> Iterator[str]:
         yield f"may also get, unseen: {', '.join(map(words.plain, request.open))}"
     if request.confidence is not Confidence.HIGH:
         yield f"confidence: {request.confidence}"
+
+
+def cost(request: Request) -> str | None:
+    """What a request costs as the code is written, and what it would if all that can be shared were in the cache.
+
+    In uncached input tokens, and in dollars where the price is known. The turns kept so far are not in it, nor what is
+    paid once for writing. ``None`` where nothing can be shared, or the price of reading is not known.
+    """
+    facts, end, size = request.facts, shared(request), request.size.low
+    if not facts.caches or facts.read is None or not size or not (request.reuse.turns or request.reuse.repeats):
+        return None
+    gone = lost(request)
+    most = request.before(end).low + (gone.low if gone is not None else 0)
+    now = size - _held(request, end) * (1 - facts.read)
+    best = min(now, size - most * (1 - facts.read)) if most >= facts.minimum else now
+    said = f"cost: that of at least {words.count(round(now), 'uncached token')} each time"
+    said += ", without the turns kept" if request.has_history else ""
+    said += f"; {round(best):,} if all that can be shared were cached" if best < now else ""
+    price = input_price(facts)
+    if price is None:
+        return said
+    amounts = dict.fromkeys(f"${words.TIMES * tokens * price(size):,.2f}" for tokens in (now, best))
+    return f"{said} ({' and '.join(amounts)} for {words.TIMES:,})"
+
+
+def _held(request: Request, end: int) -> int:
+    """Tokens of the shared prefix, which ends before segment ``end``, that the provider surely finds in its cache."""
+    facts = request.facts
+    if facts.trigger == "explicit":
+        marked = [mark.segment + 1 for mark in request.breakpoints if mark.problem is None and mark.segment < end]
+        end = max(marked, default=0)
+    size = request.before(end).low
+    return size if size >= facts.minimum else 0
 
 
 def border(request: Request) -> str:

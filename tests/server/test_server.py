@@ -226,7 +226,7 @@ async def test_hover_shows_the_map(start: Start) -> None:
     await editor.until(lambda: editor.shown("chat.py"))
     at_call = await hover(editor, CHAT, "client.chat.completions")
     assert at_call is not None and at_call.startswith("```text\n") and at_call.endswith("\n```")
-    for word in ("gpt-4.1", "per call", "the prefix shared with the next turn ends here", "Answer briefly."):
+    for word in ("gpt-4.1", "per call", "shared with the next turn ends here", "Answer briefly.", "cost: that of "):
         assert word in at_call
     assert await hover(editor, CHAT, "stamp()}") == at_call
     assert await hover(editor, CHAT, '"Answer briefly.') == at_call
