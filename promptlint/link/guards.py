@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr as AttrNode
-from promptlint.expression import Binary, Expr, Guard, Literal, Test, children
+from promptlint.expression import Binary, Either, Expr, Guard, Literal, Test, children
 from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
 from promptlint.expression import Item as ItemOf
@@ -54,6 +54,8 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
         test = guard.test
         if isinstance(test, Test) and test.op in (">", ">=", "<", "<=") and len(test.parts) == 2:
             left, right = test.parts
+            if _measures_one(left) or _measures_one(right):
+                continue
             if _counts(left) or _counts(right):
                 limit = _limit(ev, left, right, function)
                 if limit is None or limit > ANYTHING:
@@ -155,6 +157,24 @@ def _counts(node: Expr) -> bool:
     if isinstance(node, Binary):
         return _counts(node.left) or _counts(node.right)
     return False
+
+
+_CONTENT = frozenset(("content", "text", "output", "arguments"))
+
+
+def _measures_one(node: Expr) -> bool:
+    """Whether a test asks how long one message is, ``len(message["content"])``: this says nothing about the history."""
+    if not isinstance(node, CallNode) or not isinstance(node.func, GlobalNode) or not node.args:
+        return False
+    if node.func.name == "str":
+        return _is_content(node.args[0])
+    return node.func.name == "len" and (_is_content(node.args[0]) or _measures_one(node.args[0]))
+
+
+def _is_content(node: Expr) -> bool:
+    if isinstance(node, Either):
+        return any(map(_is_content, node.options))
+    return _key_of(node) in _CONTENT or (isinstance(node, AttrNode) and node.name in _CONTENT)
 
 
 def _tokens(node: Expr) -> bool:

@@ -20,6 +20,7 @@ from promptlint.expression import (
     SeqOf,
     Star,
     Test,
+    each_once,
 )
 from promptlint.expression import Item as ItemOf
 from promptlint.link import alike, conditions, containers, slices, thinking
@@ -247,9 +248,22 @@ def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame,
         tests = [*(g.test for g in node.guards), loop.test if loop is not None else None]
         if where == 0 and asks_of_first(t for t in tests if t is not None):
             return base
+        if _is_result(ev, node, frame):
+            return base
         edit = Edit("window", span, ev.snippet(frame, node.at), node.guards)
         return with_edit(base, edit)
     return base
+
+
+def _is_result(ev: Evaluator, node: Mutate, frame: Frame) -> bool:
+    """Whether a function takes an element off a list to return it: one by one, the list is read."""
+    waiting = list(ev.summary(frame.function).returns)
+    for made in each_once(waiting):
+        if isinstance(made, Either):
+            waiting.extend(made.options)
+        elif isinstance(made, Call) and made.at == node.at:
+            return True
+    return False
 
 
 def with_edit(base: Seq, edit: Edit) -> Seq:
