@@ -963,21 +963,18 @@ def is_mutated(value: Expr, initial: Expr | None) -> bool:
 
 
 def _rooted(node: Expr, initial: Expr | None) -> bool:
-    for _ in range(200):
-        if node is initial:
+    waiting = [node]
+    for current in each_once(waiting):
+        if current is initial:
             return True
-        if isinstance(node, (Mutate,)):
-            node = node.base
-        elif isinstance(node, After):
-            node = node.before
-        elif isinstance(node, Phi):
-            node = node.before
-        elif isinstance(node, AfterLoop):
-            node = node.phi.before
-        elif isinstance(node, Either):
-            return any(_rooted(o, initial) for o in node.options)
-        else:
-            return False
+        if isinstance(current, Mutate):
+            waiting.append(current.base)
+        elif isinstance(current, (After, Phi)):
+            waiting.append(current.before)
+        elif isinstance(current, AfterLoop):
+            waiting.append(current.phi.before)
+        elif isinstance(current, Either):
+            waiting.extend(current.options)
     return False
 
 

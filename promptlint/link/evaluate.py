@@ -158,6 +158,8 @@ class Evaluator:
         self.followed: dict[tuple[int, Frame], dict[tuple[object, ...], tuple[Value, Frame]]] = {}
         """By loop and activation: the variables of a loop that are known while another one of it is followed."""
         self.written_later: dict[tuple[Class, str], bool] = {}
+        self.borrowed: dict[Function, dict[Call, list[Expr]]] = {}
+        """By function: what became of the results of calls that it changes in place."""
         self.switches: dict[Span, tuple[Function, Write]] = {}
         self.on_command: dict[tuple[Function, frozenset[str]], bool] = {}
         self.command_tables: dict[Module, frozenset[str]] = {}

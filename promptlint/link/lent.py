@@ -28,7 +28,6 @@ from promptlint.link.program import called_name
 from promptlint.link.values import Base, Cell, Entry, Map, Seq, Value, options, owner
 from promptlint.merging import place_read
 from promptlint.span import Span
-from promptlint.summarise import is_mutated
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -123,10 +122,40 @@ def borrowers(ev: Evaluator, lender: Function) -> Iterator[tuple[Function, Expr]
 
 def _changed(ev: Evaluator, function: Function, call: Call) -> list[Expr]:
     """What became of the result of a call that the body changes in place."""
-    summary = ev.summary(function)
-    named = {id(v): v for v in summary.names.values() if not isinstance(v, Call)}
-    found = [v for v in named.values() if is_mutated(v, call)]
-    return found + [m for m in summary.passing if m.base is call]
+    known = ev.borrowed.get(function)
+    if known is None:
+        known = ev.borrowed[function] = {}
+        summary = ev.summary(function)
+        changed = {id(v): v for v in summary.names.values() if not isinstance(v, Call)}
+        for value in (*changed.values(), *summary.passing):
+            for made in _borrowed_from(value):
+                known.setdefault(made, []).append(value)
+    return known.get(call, [])
+
+
+def _borrowed_from(value: Expr) -> list[Call]:
+    """The calls whose results a value is, if something changed it in place."""
+    calls: list[Call] = []
+    changed = False
+    waiting = [value]
+    for node in each_once(waiting):
+        if isinstance(node, Call):
+            calls.append(node)
+        elif isinstance(node, Mutate):
+            changed = True
+            waiting.append(node.base)
+        elif isinstance(node, After):
+            changed = True
+            waiting.append(node.before)
+        elif isinstance(node, Either):
+            waiting.extend(node.options)
+        elif isinstance(node, AfterLoop):
+            waiting.append(node.phi.before)
+            if node.phi.name in node.phi.state.steps:
+                waiting.append(node.phi.state.steps[node.phi.name])
+        elif isinstance(node, Phi):
+            waiting.append(node.before)
+    return calls if changed else []
 
 
 def inside(value: Value, root: object, span: Span) -> Value | None:
