@@ -178,6 +178,8 @@ def seconds(text: str) -> float:
 
 def _lifetimes(facts: Facts) -> tuple[str, ...]:
     """The lifetimes with a price of their own, or that a request can choose."""
+    if not facts.caches:
+        return ()
     priced = tuple(ttl for ttl, _ in facts.write)
     chosen = facts.ttls or tuple(name for name in facts.retentions if "-" not in name)  # "in-memory" is "in_memory"
     return tuple(ttl for ttl in chosen if not priced or ttl in priced)

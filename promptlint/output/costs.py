@@ -49,6 +49,8 @@ def _layout(estimate: Estimate) -> str:
 
 def _prices(estimate: Estimate) -> str:
     facts = estimate.facts
+    if not facts.caches:
+        return "There are no prices for cached tokens."
     read = "unknown" if facts.read is None else f"{facts.read:g}"
     written = ", ".join(f"{price:g} ({ttl})" for ttl, price in facts.write) or "1"
     kept = f", kept in a cache object {facts.storage:g} an hour" if facts.storage is not None else ""

@@ -39,6 +39,8 @@ def predict(requests: Sequence[Call], known: Facts) -> list[Outcome]:
     """The same for facts that are at hand (another block size, a lifetime of one's own). Raises ``ValueError``."""
     if any(later.at < earlier.at for earlier, later in pairwise(requests)):
         raise ValueError("requests must be in the order of their times")
+    if not known.caches:
+        return blocks.predict(requests, known)  # which says so, or that the API refuses what asks for it
     if known.object_conflicts:
         return objects.predict(requests, known)
     if known.policy == "markers" and known.trigger == "automatic" and not any(call.marked for call in requests):

@@ -195,6 +195,15 @@ def test_every_provider_can_be_estimated(provider: str) -> None:
         assert found.rows[-1].hits == 0
 
 
+@pytest.mark.parametrize("model", ["gpt-4", "claude-2.1", "o1-pro"])
+def test_a_model_that_does_not_cache(model: str, run: Run) -> None:
+    found = json.loads(run("cost", "--prefix", "9000", "--model", model, "--json").out)
+    assert len({row["equivalent_tokens"] for row in found["rows"]}) == 1
+    assert [row["hits"] for row in found["rows"]] == [0] * len(found["rows"])
+    assert set(found["pays_from_requests"].values()) <= {None} and "does not cache prompts" in found["notes"][0]
+    assert "written 1.25" not in run("cost", "--prefix", "9000", "--model", model).out
+
+
 def test_nobody_knows_the_model(run: Run) -> None:
     done = run("cost", "--prefix", "5000", "--model", "glorp-7")
     assert done.status == 0

@@ -8,6 +8,7 @@ import pytest
 
 from promptlint.provider import facts, providers
 from promptlint.simulator import Block, Call, Outcome, predict, simulate
+from promptlint.simulator.exchange import ago
 from promptlint.simulator.slots import predict as on_slots
 
 _next = iter(range(0, 10**12, 10**6))
@@ -41,6 +42,31 @@ def test_a_difference_inside_a_block_of_text_ends_the_prefix_there() -> None:
     one, other = tuple(range(3000)), (*range(2000), *range(7000, 8000))
     outcomes = simulate([call(Block("messages", one)), call(Block("messages", other), at=1)], "openai", "gpt-4.1")
     assert outcomes[1].read == 1920
+
+
+def test_what_is_read_stays_readable_while_the_next_response_is_awaited() -> None:
+    """Stored at 0 for five minutes, read at 299 by a request whose response begins at 309: renewed, not replaced."""
+    prefix = text(2048)
+    calls = [call(prefix, text(9)), call(prefix, text(9), at=299, begins=10), call(prefix, text(9), at=305)]
+    assert reads(simulate(calls, "openai", "gpt-4o")) == [0, 2048, 2048]
+
+
+def test_models_that_do_not_cache() -> None:
+    for provider, model in (("openai", "gpt-4"), ("anthropic", "claude-2.1")):
+        prompt = text(9000, marker="" if provider == "anthropic" else None)
+        outcome = simulate([call(prompt), call(prompt, at=1)], provider, model)[1]
+        assert (outcome.read, outcome.why) == (0, f"{model} does not cache prompts")
+
+
+@pytest.mark.parametrize(
+    ("blocks", "why"),
+    [
+        ((text(500),), "500 tokens, and caching starts at 1,024"),
+        ((text(5000),), "equal to an earlier request for no more than 0 tokens"),
+    ],
+)
+def test_why_an_automatic_cache_reads_nothing(blocks: tuple[Block, ...], why: str) -> None:
+    assert simulate([call(text(5000)), call(*blocks, at=1)], "openai", "gpt-4o")[1].why == why
 
 
 def test_any_earlier_request_helps_until_it_expires() -> None:
@@ -123,6 +149,20 @@ def test_a_shared_prefix_is_not_found_without_a_marker() -> None:
     marked = replace(system, marker="")
     helped = simulate([call(marked, text(20)), call(marked, text(20), at=1)], "openai", NEW)
     assert helped[1].read == 1500
+
+
+def test_why_a_window_reads_nothing() -> None:
+    explicit = {"prompt_cache_options.mode": "explicit"}
+    system = text(1500, "system", "system", marker="")
+    behind = call(replace(system, marker=None), text(2000, marker=""), at=1, parameters=explicit)
+    assert (
+        "what was stored ends at block 1" in simulate([call(system, parameters=explicit), behind], "openai", NEW)[1].why
+    )
+    faster = {"service_tier": "priority"}
+    other = simulate([call(system), call(system, at=1, parameters=faster)], "openai", NEW)[1]
+    assert other.why == "the same prefix was stored with other parameters"
+    refused = simulate([call(text(2000, marker="5m"))], "openai", NEW)[0]
+    assert refused.refused == "no lifetime '5m': 30m or 12h"
 
 
 def test_explicit_mode_writes_nothing_without_a_marker() -> None:
@@ -208,6 +248,14 @@ def test_deepseek_reads_whole_units() -> None:
     assert reads(simulate(questions, "deepseek", "deepseek-chat")) == [0, 0, 1200]
 
 
+def test_deepseek_reads_nothing_of_a_request_that_is_still_being_answered() -> None:
+    prompt = text(2000)
+    calls = [call(prompt, begins=2), call(prompt, at=1, begins=2), call(prompt, at=2.5)]
+    outcomes = simulate(calls, "deepseek", "deepseek-chat")
+    assert reads(outcomes) == [0, 0, 2000]
+    assert outcomes[1].why == "sent before the response that stores the same prefix had begun"
+
+
 def test_a_cache_object_is_read_as_a_whole_until_it_expires() -> None:
     document = call(text(5000), creates="doc", parameters={"ttl": "600"})
     outcomes = simulate(
@@ -248,6 +296,14 @@ def test_qwen_without_markers_reads_at_another_price_and_writes_for_nothing() ->
     assert [o.weight(known) for o in paid] == [1.25 * 2000, 0.1 * 2000 + 10]
 
 
+def test_a_cache_object_belongs_to_one_model() -> None:
+    model = "gemini-3.5-flash"
+    made = call(text(5000), creates="doc", parameters={"model": model})
+    for asked, refused in ((model, ""), ("gemini-3.1-pro", f"the cache object doc belongs to {model}")):
+        used = call(text(9), at=1, uses="doc", parameters={"model": asked})
+        assert simulate([made, used], "gemini", model)[1].refused == refused
+
+
 def test_gemini_caches_by_itself_beside_objects() -> None:
     prompt = text(5000)
     calls = [call(prompt), call(text(5000), creates="doc", at=1), call(prompt, text(9), at=2)]
@@ -264,6 +320,13 @@ def test_one_slot_remembers_the_last_prompt_only() -> None:
     known = facts("llama_cpp", None)
     assert reads(on_slots(calls, known, 1)) == [0, 0, 0]
     assert reads(on_slots(calls, known, 2)) == [0, 0, 299]
+
+
+def test_a_request_goes_to_the_slot_that_holds_most_of_it() -> None:
+    """Not to the one that was idle for longest, unless none holds more than a tenth."""
+    a, b, c = text(300), text(300), text(300)
+    calls = [call(a), call(b, at=1), call(b, text(50), at=2), call(c, at=3), call(b, text(50), at=4)]
+    assert reads(on_slots(calls, facts("llama_cpp", None), 2)) == [0, 0, 300, 0, 300]
 
 
 def test_copies_sent_together_miss_on_slots_of_their_own_and_queue_on_one() -> None:
@@ -290,6 +353,13 @@ def test_every_provider_accounts_for_every_token(provider: str) -> None:
     assert [outcome.total for outcome in outcomes] == [9100, 9100, 9100]
     assert all(outcome.why for outcome in outcomes)
     assert outcomes[0].read == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.5, "0.5 s"), (119, "119 s"), (120, "2 min"), (7199, "120 min"), (7200, "2 h")]
+)
+def test_lengths_of_time(seconds: float, shown: str) -> None:
+    assert ago(seconds) == shown
 
 
 def test_an_unknown_provider_says_so() -> None:

@@ -100,6 +100,14 @@ def test_a_run_of_tool_results_is_one_position_of_the_lookback() -> None:
     assert anthropic(Call((start,)), follow_up)[1].read == 2000
 
 
+def test_calls_and_results_in_turn_are_positions_of_their_own() -> None:
+    start = text(2000, "")
+    pairs = [text(50, kind=kind) for _ in range(10) for kind in ("tool_use", "tool_result")]
+    near, far = (Call((marked(start, None), *pairs[:count], text(20, "")), at=1) for count in (18, 19))
+    assert anthropic(Call((start,)), near)[1].read == 2000
+    assert anthropic(Call((start,)), far)[1].read == 0
+
+
 def test_a_marker_on_text_that_changes_never_reads() -> None:
     system = [text(1000, region="system") for _ in range(5)]
     _first, second = anthropic(*(Call((*system, text(30, "")), at=time) for time in (0, 30)))
@@ -137,6 +145,21 @@ def test_the_lifetime_counts_from_the_start_and_is_renewed_by_reading() -> None:
     assert "expired" in anthropic(*streamed)[1].why
     hour = marked(block, "1h")
     assert [o.read for o in anthropic(*at(0, 3599, 7200, blocks=[hour]))] == [0, 2000, 0]
+
+
+def test_an_entry_keeps_the_lifetime_that_it_was_written_with() -> None:
+    """Taken so where the page is silent: a marker inside the part that is read stores nothing new."""
+    hour = text(2000, "1h")
+    minutes = marked(hour, "5m")
+    calls = [Call((hour,)), Call((minutes,), at=60), Call((minutes,), at=600)]
+    assert [outcome.read for outcome in anthropic(*calls)] == [0, 2000, 2000]
+
+
+def test_the_first_of_two_responses_makes_the_prefix_readable() -> None:
+    """The second request, which also stores it and takes longer, does not hide what the first one has stored."""
+    block = text(2000, "")
+    calls = [Call((block,), begins=1), Call((block,), at=0.5, begins=10), Call((block,), at=2)]
+    assert [outcome.read for outcome in anthropic(*calls)] == [0, 0, 2000]
 
 
 def test_requests_sent_together_all_miss() -> None:
