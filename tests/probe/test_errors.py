@@ -98,6 +98,15 @@ def test_a_key_that_is_not_accepted_ends_the_run(vendor: Vendor, status: int) ->
     assert len(vendor.received) == 4
 
 
+def test_a_quota_that_is_used_up_ends_the_run(vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"message": "You exceeded your quota.", "type": "insufficient_quota", "code": "insufficient_quota"}
+    monkeypatch.setattr("tests.emulator.chat.error", lambda *_: {"error": said})
+    vendor.then(Fault(status=429))
+    done = probed(sound(chat, "chat"), vendor.url)
+    assert done.result.stopped.endswith("is used up (You exceeded your quota.)")
+    assert len(vendor.received) == 1, "to wait does not help"
+
+
 def test_interrupted(vendor: Vendor) -> None:
     planned = plan.make(claims((), read(two_sites(), base_url=vendor.url)), base_url=vendor.url)
     steps = 0

@@ -378,3 +378,50 @@ def test_a_trace_without_texts_and_other_apis(vendor: Vendor) -> None:
     url = "https://generativelanguage.googleapis.com/v1/models/gemini-3.5-flash:generateContent"
     pair = [exchange(gemini, at=at, api="generate", endpoint=url) for at in (0.0, 1.0)]
     assert "neither of the two SDKs" in probed(pair, vendor.url, [finding()]).only.reason
+
+
+def test_too_few_tokens_to_tell(vendor: Vendor) -> None:
+    """What is lost is no more than one step in which this provider counts."""
+    one, two = (chat("We are asked about chairs, tables and lamps. " * 14) for _ in CLOCKS)
+    for body, clock in zip((one, two), CLOCKS, strict=True):
+        body["messages"][0]["content"] += clock
+    ruling, reason = probed(recorded([one, turn(two, "Hi.", "And now?")], "chat"), vendor.url, [finding()]).short
+    assert (ruling, reason) == ("inconclusive", "only 128 tokens are at stake: too few to tell")
+
+
+def test_a_marker_that_is_there_and_does_nothing(vendor: Vendor) -> None:
+    vendor.keep = Fault(usage={"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "cache_creation": None})
+    found = finding("missing-breakpoint", region=Region.SYSTEM)
+    ruling, reason = probed(sound(claude), vendor.url, [found]).short
+    assert (ruling, reason.endswith("though these requests ask for caching")) == ("inconclusive", True)
+
+
+def test_a_miss_without_a_difference_that_the_provider_explains(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.emulator.messages._reason", lambda *_: "unavailable")
+    vendor.then(Fault(), Fault(), Fault(cold=True))
+    ruling, reason = probed(sound(claude), vendor.url).short
+    assert (ruling, reason.endswith("though nothing differs before; the provider says: unavailable")) == (
+        "inconclusive",
+        True,
+    )
+
+
+def test_a_pair_that_the_api_refuses(vendor: Vendor) -> None:
+    vendor.then(Fault(), Fault(status=400))
+    ruling, reason = probed(clocks(claude), vendor.url, [finding()]).short
+    assert (ruling, reason) == ("inconclusive", "the API refuses the request: The request is not valid.")
+
+
+def test_requests_that_nobody_answered(vendor: Vendor) -> None:
+    failed = [replace(one, status=500) for one in clocks(claude)]
+    assert probed(failed, vendor.url, [finding()]).short == ("inconclusive", "no request was answered from there")
+
+
+def test_an_entry_that_was_not_kept(vendor: Vendor) -> None:
+    vendor.then(Fault(), Fault(usage={"cache_read_input_tokens": 100, "input_tokens": 2311}))
+    ruling, reason = probed(clocks(claude), vendor.url, [finding()]).short
+    assert ruling == "inconclusive"
+    assert reason.startswith("the same request twice reads 100 of about 2,4")
+    assert reason.endswith("or the entry was not ready, or dropped already")
