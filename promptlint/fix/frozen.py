@@ -25,8 +25,7 @@ def ahead_of_loop(module: Module, value: Span, turns: Span) -> tuple[Edit, ...]:
     loop = next((above for above, _ in module.around(node) if _begins(module, above, turns)), None) if node else None
     if node is None or not isinstance(found, cst.Call) or not isinstance(loop, cst.For | cst.While):
         return ()
-    inside = {id(name) for name in _bound(module, loop)}
-    if any(id(bound) in inside for name in _read(node) for bound in module.bindings(name)):
+    if any(_may_change(module, name, loop) for name in _read(node)):
         return ()
     start = module.span(loop)
     indent = module.indent(start.line)
@@ -77,6 +76,8 @@ def _whole(module: Module, node: cst.BaseExpression) -> cst.BaseExpression:
 def _lifted(module: Module, line: cst.CSTNode, loop: cst.For | cst.While) -> tuple[Edit, ...]:
     """A statement of a loop with its comments, ahead of that."""
     where, start = module.span(line), module.span(loop)
+    if where.line != where.end_line:
+        return ()
     first = where.line
     while module.lines[first - 2].lstrip().startswith("#"):
         first -= 1
@@ -95,16 +96,18 @@ def _begins(module: Module, node: cst.CSTNode, turns: Span) -> bool:
     return isinstance(node, cst.For | cst.While) and module.span(node).line == turns.line
 
 
-def _bound(module: Module, loop: cst.For | cst.While) -> list[meta.BaseAssignment]:
-    """What gives a name its value within a loop."""
+def _may_change(module: Module, name: cst.Name, loop: cst.For | cst.While) -> bool:
+    """Whether a name may mean something else in the next turn of a loop, or stand for something that has changed."""
     where = module.span(loop)
-    scope = module.scopes.get(loop)
-    found = scope.assignments if isinstance(scope, meta.Scope) else ()
-    return [
-        one
-        for one in found
-        if isinstance(one, meta.Assignment) and where.line <= module.span(one.node).line <= (where.end_line or 0)
-    ]
+    bound = module.bindings(name)
+    if not bound or all(isinstance(one, meta.BuiltinAssignment) for one in bound):
+        return not bound
+    if len(bound) != 1 or not isinstance(bound[0], meta.Assignment):
+        return True
+    node = bound[0].node
+    if not isinstance(node, cst.Name | cst.Param):
+        return False  # an import, a function or a class
+    return where.line <= module.span(node).line <= (where.end_line or 0) or not is_string(module, name)
 
 
 def _read(node: cst.BaseExpression) -> list[cst.Name]:

@@ -491,6 +491,15 @@ UNFROZEN: dict[str, str] = {
     files = os.popen(f"ls {{question}}").read()
     system = {{"role": "system", "content": f"Files: {{files}}\\n{{RULES}}"}}
 {ANSWER}""",
+    "what it depends on may have changed": f"""{OPENAI}import os
+
+desk = {{"folder": "."}}
+{LOOP}\
+    history.append(dict(role="user", content=input()))
+    desk["folder"] = history[-1]["content"]
+    files = os.popen("ls " + desk["folder"]).read()
+    system = {{"role": "system", "content": f"Files: {{files}}\\n{{RULES}}"}}
+{ANSWER}""",
     "it reads what the program changes": f"""{OPENAI}import os
 
 SEEN = {{}}
