@@ -240,7 +240,12 @@ def retold(value: Value) -> One | None:
     ones = [i for i in value.items if isinstance(i, One)] if isinstance(value, Seq) else []
     if len(ones) > 1 and role_of(ones[-1].value) == "assistant" and role_of(ones[-2].value) == "user":
         ones = ones[:-2]  # a question with its answer: the first turns of another conversation
-    return next((i for i in ones if any(o.kind in ("reply", "history") for o in i.value.origins())), None)
+    return next((i for i in ones if any(map(_tells, i.value.origins()))), None)
+
+
+def _tells(origin: Origin) -> bool:
+    """Whether a text says what was said, and is not only found by it."""
+    return origin.kind == "history" or (origin.kind == "reply" and "opaque-call" not in origin.features)
 
 
 SUMMARY = "replacing the old messages by a summary"

@@ -11,6 +11,7 @@ from promptlint.expression import (
 from promptlint.link import conditions, containers, mutations
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
+    CALL,
     Base,
     Cell,
     Choice,
@@ -231,7 +232,8 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
         merged = join((before, value))
         if not isinstance(merged, Seq):
             return before
-        one = conditions.retold(value) if history and not isinstance(root, Phi) else None
+        later = history and level >= CALL and not isinstance(root, Phi)
+        one = conditions.retold(value) if later else None
         return (
             replace(merged, edits=(*merged.edits, conditions.replacement(one, one.guards)))
             if one is not None
