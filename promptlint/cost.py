@@ -237,7 +237,8 @@ def _call(layout: Layout, facts: Facts, ttl: str, turn: int, at: float, written:
     code does.
     """
     longer, _, shorter = ttl.partition(",")
-    mark = longer if facts.marker else None
+    by_blocks = bool(facts.marker) or facts.policy == "markers"  # Claude Code's harness sets them by itself
+    mark = longer if by_blocks else None
     blocks = _prefix(layout, mark, turn, written)
     ends = layout.grow and facts.policy == "markers" and (written is None or written.marked_behind)
     for number in range(0 if layout.grow else turn, turn + 1):
@@ -252,7 +253,7 @@ def _call(layout: Layout, facts: Facts, ttl: str, turn: int, at: float, written:
     parameters = {MODE: "implicit" if asks else "explicit"} if facts.policy == "window" else {}
     if facts.trigger == "explicit" and not facts.marker:
         parameters[facts.request_marker] = "key"
-    asked = longer if not facts.marker or facts.policy == "window" else None
+    asked = longer if not by_blocks or facts.policy == "window" else None
     said = tuple(block for block in blocks if block.tokens or block.role == "assistant")
     return Call(said, at=at, parameters=parameters, automatic=asked or None)
 

@@ -31,8 +31,13 @@ class _Object:
 def predict(calls: Sequence[Call], facts: Facts) -> list[Outcome]:
     """The outcome of each call, in order."""
     made: dict[str, _Object] = {}
-    plain = iter(automatic.predict([call for call in calls if not (call.creates or call.uses)], facts))
+    others = [call for call in calls if not (call.creates or call.uses)]
+    plain = iter(automatic.predict(others, facts) if facts.trigger == "automatic" else map(_uncached, others))
     return [_object(call, made, facts) if call.creates or call.uses else next(plain) for call in calls]
+
+
+def _uncached(call: Call) -> Outcome:
+    return Outcome(0, len(flat(call.blocks)), why="only what is in a cache object is cached")
 
 
 def _object(call: Call, made: dict[str, _Object], facts: Facts) -> Outcome:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from promptlint.cost import Layout, break_even, estimate, padding_pays
+from promptlint.output.costs import total
 from promptlint.provider import Facts, facts, providers
 from tests.cli.conftest import Run
 
@@ -191,7 +192,8 @@ def test_every_provider_can_be_estimated(provider: str) -> None:
     for grow in (False, True):
         found = estimate(Layout(5000, 100, 6, grow=grow), facts(provider, None))
         plain = found.rows[0].weight
-        assert found.rows[1].weight <= plain * 1.01, provider
+        assert 500 <= found.rows[1].weight <= plain * 1.01, provider
+        assert all(row.read + row.uncached + total(row.written) == plain for row in found.rows), "none is refused"
         assert found.rows[-1].hits == 0
 
 

@@ -307,6 +307,12 @@ def test_contradictions_are_said_in_the_row(provider: str) -> None:
     assert [words for words in DISPUTED[provider] if words not in said] == []
 
 
+@pytest.mark.parametrize("provider", providers())
+def test_the_usual_lifetime_has_a_price(provider: str) -> None:
+    known = facts(provider, None)
+    assert not known.write or known.default_ttl in dict(known.write)
+
+
 def test_every_row_says_where_it_is_from() -> None:
     for name, table in tomllib.loads(TEXT)["providers"].items():
         for row in (table, *table.get("models", []), *table.get("invalidation", [])):

@@ -296,6 +296,14 @@ def test_qwen_without_markers_reads_at_another_price_and_writes_for_nothing() ->
     assert [o.weight(known) for o in paid] == [1.25 * 2000, 0.1 * 2000 + 10]
 
 
+def test_older_geminis_have_objects_only() -> None:
+    prompt = text(5000)
+    outcome = simulate([call(prompt), call(prompt, at=1)], "gemini", "gemini-2.0-flash")[1]
+    assert (outcome.read, outcome.why) == (0, "only what is in a cache object is cached")
+    objects = [call(prompt, creates="doc"), call(text(9), at=1, uses="doc")]
+    assert reads(simulate(objects, "gemini", "gemini-2.0-flash")) == [0, 5000]
+
+
 def test_a_cache_object_belongs_to_one_model() -> None:
     model = "gemini-3.5-flash"
     made = call(text(5000), creates="doc", parameters={"model": model})
