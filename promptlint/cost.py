@@ -342,10 +342,12 @@ def _notes(layout: Layout, facts: Facts, objects: bool) -> Iterator[str]:
             if facts.storage is not None
             else (f"no price for keeping a cache object is known for {_who(facts)}: it is left out")
         )
+    elif facts.object_conflicts and facts.trigger != "automatic":
+        yield f"{_who(facts)} caches what is in a cache object (client.caches.create) and nothing else: see --ttl 1h"
     elif facts.lifetime() is None:
         yield f"{facts.provider} promises no lifetime: hits are the most that can be expected"
-    if facts.object_conflicts and not objects:
-        yield "a cache object (client.caches.create) promises what it costs: see --ttl 1h"
+        if facts.object_conflicts:
+            yield "a cache object (client.caches.create) promises hits, at a price: see --ttl 1h"
 
 
 def thousands(tokens: float) -> str:

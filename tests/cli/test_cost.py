@@ -184,6 +184,7 @@ def test_a_cache_object_of_gemini(run: Run) -> None:
     assert twice["storage_token_hours"] == pytest.approx(8000 * 2 / 3, abs=0.01)  # made for 20 minutes, and again
     out = run(*options, "1h", "--turns", "2").out
     assert "a cache object does not pay" in out and "kept in a cache object 2.25 an hour" in out
+    assert "and nothing else: see --ttl 1h" in run(*options[:3], "--model", "gemini-2.0-flash").out
     assert "no price for keeping" in run(*options[:3], "--model", "gemini-4-argon", "--ttl", "1h").out
 
 

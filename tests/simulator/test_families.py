@@ -269,6 +269,7 @@ def test_a_cache_object_is_read_as_a_whole_until_it_expires() -> None:
 def test_what_gemini_refuses() -> None:
     model = "gemini-3.5-flash"
     assert "too small" in simulate([call(text(4095), creates="doc")], "gemini", model)[0].refused
+    assert simulate([call(text(4096), creates="doc")], "gemini", model)[0].refused == ""
     both = [call(text(5000), creates="doc"), call(text(9, "system"), text(9), at=1, uses="doc")]
     assert "system_instruction" in simulate(both, "gemini", model)[1].refused
     choice = call(text(9), at=1, uses="doc", parameters={"tool_config": "any"})
