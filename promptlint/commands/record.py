@@ -29,7 +29,10 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
     return size
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    options_metavar="[OPTIONS] --",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.option(
     "-o", "output", type=click.Path(path_type=Path), default=Path("trace.jsonl"), show_default=True,
     metavar="FILE", help="Write the trace to this file; compressed when its name ends in .gz.",

@@ -193,7 +193,7 @@ def _comparison(comparison: Comparison, groups: Sequence[Group]) -> Iterator[Tex
     yield Text("The findings of check beside the trace", "bold")
     idle = comparison.count("not exercised")
     yield _indented(
-        f"{confirmed:,} confirmed, {unseen:,} predicted but not seen, {idle:,} at calls that the trace does not have;"
+        f"{confirmed:,} confirmed, {unseen:,} predicted but not seen, {idle:,} that this trace cannot show;"
         f" {told:,} of {words.count(len(known), 'kind')} of loss predicted"
     )
     for match in comparison.matches:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from promptlint.finding import Finding
+from promptlint.finding import Finding, Scope
 from promptlint.span import Span
 from promptlint.trace.explain import Cause
 from promptlint.trace.format import Frame
@@ -59,8 +59,8 @@ EXPLAINS: dict[Cause | Change, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A finding beside the trace: "confirmed" by a loss of its kind, "not seen" in requests from its place, or "not
-    exercised" where fewer than two came from there.
+    """A finding beside the trace: "confirmed" by a loss of its kind, "not seen" in requests from its place that could
+    have shown it, or "not exercised" where none could.
     """
 
     finding: Finding
@@ -95,10 +95,27 @@ def compared(tally: Tally, findings: Sequence[Finding]) -> Comparison:
     confirmed = {id(finding) for found in predicted for finding in found}
     matches = []
     for finding, places in zip(active, spans, strict=True):
-        seen = sum(totals.requests for site, totals in tally.sites.items() if passes(site, places))
-        verdict = "confirmed" if id(finding) in confirmed else "not seen" if seen > 1 else "not exercised"
-        matches.append(Match(finding, verdict))
+        sites = [site for site in tally.sites if passes(site, places)]
+        unseen = "not seen" if _exercised(finding.scope, sites, tally) else "not exercised"
+        matches.append(Match(finding, "confirmed" if id(finding) in confirmed else unseen))
     return Comparison(tuple(predicted), tuple(matches))
+
+
+def _exercised(scope: Scope, sites: Sequence[Sequence[Frame]], tally: Tally) -> bool:
+    """Whether requests from these places could show a loss of this scope: two turns, two conversations, two processes.
+
+    Two runs that were recorded as one trace are two processes.
+    """
+    chosen = [tuple(site) for site in sites]
+    match scope:
+        case Scope.REQUEST:
+            return bool(chosen)
+        case Scope.TURN:
+            return sum(tally.sites[site].requests for site in chosen) > 1
+        case Scope.CONVERSATION:
+            return len({name for site in chosen for name in tally.spreads[site].conversations}) > 1
+        case Scope.PROCESS:
+            return len({name for site in chosen for name in tally.spreads[site].processes}) > 1
 
 
 def passes(site: Sequence[Frame], spans: Iterable[Span]) -> bool:

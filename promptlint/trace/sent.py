@@ -64,6 +64,7 @@ class Sent:
     status: int | None
     response_id: str | None
     retry_of: str | None
+    pid: int | None
     headers: Mapping[str, str]
     redacted: str | None
     packed: bytes
@@ -164,6 +165,7 @@ class Observer:
             status=exchange.status if exchange.status is not None or not exchange.error else 0,
             response_id=exchange.response_id,
             retry_of=exchange.retry_of,
+            pid=exchange.pid,
             headers=exchange.headers,
             redacted=exchange.redacted,
             packed=zlib.compress(exchange.body.encode("utf-8", "surrogatepass"), 1),

@@ -11,7 +11,7 @@ from promptlint.trace.analysis import Analysis
 from promptlint.trace.explain import SOUND, Cause
 from promptlint.trace.format import Frame
 from promptlint.trace.outcomes import COLUMNS, SUMMED, VERSION
-from promptlint.trace.tally import BUCKETS, MOST, ROWS, Bucket, Example, Group, Row, Tally, Totals
+from promptlint.trace.tally import BUCKETS, MOST, ROWS, SEVERAL, Bucket, Example, Group, Row, Spread, Tally, Totals
 from promptlint.trace.texts import Change
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def _tally(connection: DuckDBPyConnection) -> Tally:
     tally.causes = {_cause(cause): totals for (cause,), totals in _by(connection, "cause")}
     tally.models = {(provider, model): totals for (provider, model), totals in _by(connection, "provider", "model")}
     tally.sites = {_site(site): totals for (site,), totals in _by(connection, "site")}
+    _spreads(connection, tally)
     [tally.conversation_count] = connection.execute("SELECT count(*) FROM numbers").fetchall()[0]
     _conversations(connection, tally)
     for values in connection.execute(
@@ -78,6 +79,15 @@ def _by(connection: DuckDBPyConnection, *keys: str) -> Iterator[tuple[tuple[Any,
     asked = f"SELECT {', '.join(keys)}, {_SUMS} FROM outcomes GROUP BY {', '.join(keys)} ORDER BY sum(requests) DESC"
     for values in connection.execute(asked).fetchall():
         yield values[: len(keys)], Totals(*values[len(keys) :])
+
+
+def _spreads(connection: DuckDBPyConnection, tally: Tally) -> None:
+    found = connection.execute(
+        f"SELECT site, list(DISTINCT [trace, conversation::VARCHAR])[:{SEVERAL}],"
+        f" list(DISTINCT [trace, process::VARCHAR])[:{SEVERAL}] FROM outcomes GROUP BY site"
+    )
+    for site, conversations, processes in found.fetchall():
+        tally.spreads[_site(site)] = Spread({*map(tuple, conversations)}, {*map(tuple, processes)})
 
 
 def _conversations(connection: DuckDBPyConnection, tally: Tally) -> None:

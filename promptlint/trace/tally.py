@@ -18,6 +18,8 @@ BUCKETS = 240
 """Parts of the timeline."""
 ROWS = 2000
 """Requests that are listed one by one; of longer traces the first."""
+SEVERAL = 4
+"""Conversations, and processes, of a call site that are told apart: it matters whether there are two."""
 MOST = 20_000
 """Groups and conversations that are told apart; those that lost least are summed up as others beyond that."""
 _AGREES = 0.05
@@ -170,6 +172,20 @@ class Group:
     models: set[str] = field(default_factory=set)
 
 
+@dataclass(slots=True)
+class Spread:
+    """Some of the conversations and processes that the requests of a call site are from, as names."""
+
+    conversations: set[object] = field(default_factory=set)
+    processes: set[object] = field(default_factory=set)
+
+    def add(self, conversation: object, process: object) -> None:
+        """Notes where one more request is from."""
+        for known, name in ((self.conversations, conversation), (self.processes, process)):
+            if len(known) < SEVERAL:
+                known.add(name)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One request of the list: what was sent, read and lost."""
@@ -242,6 +258,7 @@ class Tally:
         self.causes: dict[Cause | Change, Totals] = {}
         self.models: dict[tuple[str, str], Totals] = {}
         self.sites: dict[tuple[Frame, ...], Totals] = {}
+        self.spreads: dict[tuple[Frame, ...], Spread] = {}
         self.conversations: dict[int, Totals] = {}
         self.others = Totals()
         """Conversations that are not told apart any more."""
@@ -258,6 +275,7 @@ class Tally:
         self.models.setdefault((sent.facts.provider, sent.facts.model or "?"), Totals()).add(verdict, bill)
         if sent.site in self.sites or len(self.sites) < MOST:
             self.sites.setdefault(sent.site, Totals()).add(verdict, bill)
+            self.spreads.setdefault(sent.site, Spread()).add(verdict.conversation, sent.pid)
         self.conversation_count = max(self.conversation_count, verdict.conversation)
         self.conversations.setdefault(verdict.conversation, Totals()).add(verdict, bill)
         if len(self.conversations) > 2 * MOST:
