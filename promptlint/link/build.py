@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
-from promptlint.expression import Either, Guard, LoopState, Phi, Star, is_none
+from promptlint.expression import Either, Expr, Guard, LoopState, Phi, Star, is_none
 from promptlint.finding import Confidence, Region, Site
 from promptlint.link import binding, bodies, callers, chains, containers, graphs, mutations, pace, state, thinking
 from promptlint.link.concurrency import fanned_out
@@ -20,9 +20,9 @@ from promptlint.link.guards import (
     LARGE_MESSAGES,
     asks_for_one,
     asks_of_first,
-    asks_of_text,
     guard_of,
     limit_of_calls,
+    texts_asked,
 )
 from promptlint.link.layout import Layout
 from promptlint.link.messages import (
@@ -206,10 +206,16 @@ class _Builder(Layout):
         """
         for choice, frame in self._choices(("tools",)):
             for cause in self._causes_of_test(Guard(choice.test), frame, without="reply"):
-                said = cause.kind in ("state", "user") and asks_of_text(choice.test)
+                known = "opaque-call" not in cause.features or cause.what.startswith("the parameter ")
+                said = known and cause.kind in ("state", "user") and self._asks_of_text(choice.test, frame)
                 counted = cause.kind == "counter" and cause.moment is Moment.CALL and not self._loops(cause.origin)
                 if said or counted or SWITCHED in cause.features:
                     yield replace(cause, kind="conditional")
+
+    def _asks_of_text(self, test: Expr | None, frame: Frame) -> bool:
+        """Whether a test looks into what the user says."""
+        asked = (o for node in texts_asked(test) for o in self.ev.eval(node, frame).origins())
+        return any(o.kind in ("input", "user") and "opaque-call" not in o.features for o in asked)
 
     def _loops(self, place: Span) -> bool:
         """Whether a place lies in a loop of its function."""

@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr as AttrNode
-from promptlint.expression import Binary, Either, Expr, Guard, Literal, Test, children
+from promptlint.expression import Binary, Either, Expr, Guard, Literal, Star, Test, children
 from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
 from promptlint.expression import Item as ItemOf
@@ -109,13 +109,13 @@ def asks_for_one(guards: Iterable[Guard]) -> bool:
 _LOOKS_UP = frozenset(("get", "getattr", "hasattr", "isinstance", "len", "bool", "any", "all"))
 
 
-def asks_of_text(test: Expr | None) -> bool:
-    """Whether a test looks into a text, itself or by a function that gets it: it is no option that is set or not."""
-    return test is not None and any(
-        (isinstance(part, Test) and part.op in ("in", "not in") and isinstance(part.parts[0], Literal))
-        or (isinstance(part, CallNode) and bool(part.args) and _name(part) not in _LOOKS_UP)
-        for part in _parts(test)
-    )
+def texts_asked(test: Expr | None) -> Iterator[Expr]:
+    """What a test looks into, itself or by a function that gets it: an option that is set or not is nothing of that."""
+    for part in _parts(test) if test is not None else ():
+        if isinstance(part, Test) and part.op in ("in", "not in") and isinstance(part.parts[0], Literal):
+            yield part.parts[1]
+        elif isinstance(part, CallNode) and _name(part) not in _LOOKS_UP:
+            yield from (a for a in part.args if not isinstance(a, Star))
 
 
 def _is_id_of(test: Test) -> bool:

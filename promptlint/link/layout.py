@@ -317,14 +317,11 @@ class Layout(Arguments):
                     piece, text=None, name=piece.name or (piece.text or "").strip()[:40], optional=True, repeats=False
                 )
             tokens = estimate(piece.text[:MAX_TEXT]) if piece.text is not None else self._hole_tokens(piece)
-            place = _insertion(piece, span, causes)
-            if place is not piece.span and piece.span.line > 0:
-                causes = tuple(replace(c, flow=_written_at(c.flow, piece.span)) for c in causes)
             self._append(
                 Segment(
                     region,
                     Kind.TEXT,
-                    place,
+                    _insertion(piece, span, causes),
                     tokens,
                     piece.text,
                     role,
@@ -583,12 +580,6 @@ def _insertion(piece: Piece, content: Span, causes: tuple[Cause, ...]) -> Span:
     vague = bool(telling) and all(c.kind in ("state", "user") for c in telling)
     elsewhere = piece.span.path != content.path or abs(piece.span.line - content.line) > NEAR
     return content if vague and elsewhere and content.line > 0 else piece.span
-
-
-def _written_at(flow: tuple[Step, ...], place: Span) -> tuple[Step, ...]:
-    """The way of a value with the place where it is put into the text, which is then handed on."""
-    known = any(step.span.path == place.path and step.span.line == place.line for step in flow)
-    return flow if known else (*flow, Step(place, "put into the text"))
 
 
 def _for_a_reply(item: Many) -> bool:
