@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from promptlint.finding import Applicability, Edit, Finding, Fix, Region
+from promptlint.finding import Applicability, Edit, Finding, Fix, Region, Severity
 from promptlint.fix import proposals
 from promptlint.fix.edits import Lines, meet
 from promptlint.fix.files import Files
@@ -245,12 +245,12 @@ class _Change:
         return self._line(edit.span), self._line(edit.span, edit.span.end_line + 1)
 
     def _moves_trouble(self, proposal: Proposal) -> bool:
-        """Whether there is more to find on the lines of the edits than there was."""
+        """Whether there is more to find on the lines of the edits than there was, remarks aside."""
         for edit in proposal.fix.edits:
             first, behind = self._written(edit)
             until = edit.span.path, edit.span.end_line + 1
-            was = Counter(f.rule for f in self._before.findings if _line(edit.span) <= _line(f.primary) < until)
-            now = Counter(f.rule for f in self._after.findings if first <= _line(f.primary) < behind)
+            was = Counter(f.rule for f in _losses(self._before) if _line(edit.span) <= _line(f.primary) < until)
+            now = Counter(f.rule for f in _losses(self._after) if first <= _line(f.primary) < behind)
             if now - was:
                 return True
         return False
@@ -264,6 +264,11 @@ class _Change:
             for request in self._after.requests
             if _line(request.site.span) in sites
         )
+
+
+def _losses(report: Report) -> Iterator[Finding]:
+    """The findings that are more than a remark."""
+    return (finding for finding in report.findings if finding.severity > Severity.INFO)
 
 
 def _line(span: Span) -> _Line:
