@@ -215,6 +215,37 @@ class Flight:
             )
 
 
+class Sending:
+    """While a library sends a request: those below it say nothing, as they send the same, and an exception ends it."""
+
+    def __init__(self, flight: Flight) -> None:
+        self._flight = flight
+
+    def __enter__(self) -> None:
+        self._token = _inside.set(True)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        _inside.reset(self._token)
+        if error is not None:
+            self._flight.ended(error)
+
+
+class Hearing:
+    """While a program takes the pieces of an answer: at their end, or where it takes no more, the request ends."""
+
+    def __init__(self, flight: Flight) -> None:
+        self._flight = flight
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, GeneratorExit):  # read no further, and maybe never closed
+            self._flight.ended(early=True)
+        else:
+            self._flight.ended(error)
+
+
 def _kind_of(error: str) -> str:
     """An error without what may quote the request: our own words, or the name in front."""
     name = error.partition(":")[0]

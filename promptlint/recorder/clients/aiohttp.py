@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from promptlint.recorder.flight import Flight, depart, inside, quietly, recording
+from promptlint.recorder.flight import Flight, Sending, depart, quietly, recording
 
 _flights: WeakKeyDictionary[Any, Flight] = WeakKeyDictionary()
 
@@ -21,12 +21,8 @@ def hook(module: ModuleType) -> None:
         flight = _depart(self, method, str_or_url, kwargs) if recording() else None
         if flight is None:
             return await original(self, method, str_or_url, **kwargs)
-        try:
-            with inside():
-                response = await original(self, method, str_or_url, **kwargs)
-        except BaseException as error:
-            flight.ended(error)
-            raise
+        with Sending(flight):
+            response = await original(self, method, str_or_url, **kwargs)
         _attach(response, flight)
         return response
 

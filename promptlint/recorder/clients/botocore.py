@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from promptlint.recorder.clients.reading import overhear
-from promptlint.recorder.flight import Flight, depart, inside, quietly, recording
+from promptlint.recorder.flight import Flight, Sending, depart, quietly, recording
 
 
 def hook(module: ModuleType) -> None:
@@ -19,12 +19,8 @@ def hook(module: ModuleType) -> None:
         flight = depart(request.method, request.url, _text(request.headers), request.body) if recording() else None
         if flight is None:
             return send(self, request)
-        try:
-            with inside():
-                response = send(self, request)
-        except BaseException as error:
-            flight.ended(error)
-            raise
+        with Sending(flight):
+            response = send(self, request)
         _attach(response, flight, request.stream_output)
         return response
 

@@ -10,7 +10,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from promptlint.recorder.flight import Flight, depart, inside, quietly, recording
+from promptlint.recorder.flight import Flight, Hearing, Sending, depart, quietly, recording
 
 
 def hook(module: ModuleType) -> None:
@@ -23,12 +23,8 @@ def hook(module: ModuleType) -> None:
         flight = _depart(request) if recording() else None
         if flight is None:
             return send(self, request, *args, stream=stream, **kwargs)
-        try:
-            with inside():
-                response = send(self, request, *args, stream=True, **kwargs)
-        except BaseException as error:
-            flight.ended(error)
-            raise
+        with Sending(flight):
+            response = send(self, request, *args, stream=True, **kwargs)
         _attach(response, flight, streams[0])
         if not stream:
             try:
@@ -43,12 +39,8 @@ def hook(module: ModuleType) -> None:
         flight = _depart(request) if recording() else None
         if flight is None:
             return await send_async(self, request, *args, stream=stream, **kwargs)
-        try:
-            with inside():
-                response = await send_async(self, request, *args, stream=True, **kwargs)
-        except BaseException as error:
-            flight.ended(error)
-            raise
+        with Sending(flight):
+            response = await send_async(self, request, *args, stream=True, **kwargs)
         _attach(response, flight, streams[1])
         if not stream:
             try:
@@ -92,17 +84,10 @@ def _streams(module: ModuleType) -> tuple[type, type]:
             self._stream, self._flight = stream, flight
 
         def __iter__(self) -> Iterator[bytes]:
-            try:
+            with Hearing(self._flight):
                 for chunk in self._stream:
                     self._flight.fed(chunk)
                     yield chunk
-            except GeneratorExit:  # read no further, and maybe never closed
-                self._flight.ended(early=True)
-                raise
-            except BaseException as error:
-                self._flight.ended(error)
-                raise
-            self._flight.ended()
 
         def close(self) -> None:
             try:
@@ -115,17 +100,10 @@ def _streams(module: ModuleType) -> tuple[type, type]:
             self._stream, self._flight = stream, flight
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            try:
+            with Hearing(self._flight):
                 async for chunk in self._stream:
                     self._flight.fed(chunk)
                     yield chunk
-            except GeneratorExit:  # read no further, and maybe never closed
-                self._flight.ended(early=True)
-                raise
-            except BaseException as error:
-                self._flight.ended(error)
-                raise
-            self._flight.ended()
 
         async def aclose(self) -> None:
             try:

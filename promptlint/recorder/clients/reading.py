@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
-from promptlint.recorder.flight import Flight, quietly
+from promptlint.recorder.flight import Flight, Hearing, quietly
 
 
 @quietly
@@ -48,24 +48,17 @@ def overhear(answer: Any, flight: Flight) -> None:
             if nested:
                 yield from source
                 return
-            while True:
-                nested = True
-                try:
-                    piece = next(source)
-                except StopIteration:
-                    break
-                except BaseException as error:
-                    flight.ended(error)
-                    raise
-                finally:
-                    nested = False
-                flight.fed(piece)
-                try:
+            with Hearing(flight):
+                while True:
+                    nested = True
+                    try:
+                        piece = next(source)
+                    except StopIteration:
+                        break
+                    finally:
+                        nested = False
+                    flight.fed(piece)
                     yield piece
-                except GeneratorExit:  # read no further, and maybe never closed
-                    flight.ended(early=True)
-                    raise
-            flight.ended()
 
         return reading
 

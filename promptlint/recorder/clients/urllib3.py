@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from promptlint.recorder.clients.reading import overhear
-from promptlint.recorder.flight import Flight, depart, inside, quietly, recording
+from promptlint.recorder.flight import Flight, Sending, depart, quietly, recording
 
 
 def hook(module: ModuleType) -> None:
@@ -19,12 +19,8 @@ def hook(module: ModuleType) -> None:
         flight = _depart(self, method, url, body, headers) if recording() else None
         if flight is None:
             return urlopen(self, method, url, body, headers, **kwargs)
-        try:
-            with inside():
-                response = urlopen(self, method, url, body, headers, **kwargs)
-        except BaseException as error:
-            flight.ended(error)
-            raise
+        with Sending(flight):
+            response = urlopen(self, method, url, body, headers, **kwargs)
         _attach(response, flight, kwargs.get("preload_content", True))
         return response
 
