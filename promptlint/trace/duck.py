@@ -22,7 +22,8 @@ _BATCH = 256
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
-    "memory_limit": "800MB",
+    "memory_limit": "400MB",
+    "threads": 1,
 }
 _PARQUET = b"PAR1"
 

@@ -6,12 +6,11 @@ the totals of any number of traces are sums over rows. ``docs/trace.md`` describ
 
 from __future__ import annotations
 
-import json
 import os
 import secrets as random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, Any
@@ -19,6 +18,7 @@ from typing import IO, Any
 from promptlint.trace import duck
 from promptlint.trace.explain import Verdict
 from promptlint.trace.format import Frame
+from promptlint.trace.parts import dumps
 from promptlint.trace.secrets import Masker
 from promptlint.trace.tally import Example, Totals, billed, example, general
 
@@ -68,6 +68,9 @@ COLUMNS: Mapping[str, str] = {
 }
 """All columns in their order, with their types in SQL."""
 
+_GROUP = 10_000
+"""Rows that a Parquet file holds together: so many are in memory while it is written."""
+_EXAMPLE = tuple(_columns(Example))
 _SIGN = b'{"outcome":'
 
 
@@ -81,13 +84,13 @@ class Rows:
 
     def add(self, verdict: Verdict) -> None:
         """Writes what became of one request. Raises ``OSError``."""
-        json.dump(self._row(verdict), self._file, ensure_ascii=False, separators=(",", ":"))
-        self._file.write("\n")
+        self._file.write(dumps(self._row(verdict)) + "\n")
 
     def _row(self, verdict: Verdict) -> dict[str, Any]:
         sent, totals, predicted = verdict.sent, Totals(), verdict.predicted
         totals.add(verdict, billed(verdict))
-        shown = {name: self._masked(value) for name, value in asdict(example(verdict)).items()}
+        found = example(verdict)
+        shown = {name: self._masked(getattr(found, name)) for name in _EXAMPLE}
         return {
             "outcome": VERSION,
             "trace": self._trace,
@@ -95,7 +98,7 @@ class Rows:
             "process": sent.pid,
             "provider": sent.facts.provider,
             "model": sent.facts.model or "?",
-            "site": [asdict(frame) for frame in sent.site],
+            "site": [{"file": f.file, "line": f.line, "function": f.function} for f in sent.site],
             "cause": str(verdict.cause),
             "region": verdict.region,
             "place": general(str(shown["path"])),
@@ -103,7 +106,7 @@ class Rows:
             "expected_read": predicted.read if predicted else None,
             "expected_written": predicted.stored if predicted else None,
             "example": shown,
-            **asdict(totals),
+            **{name: getattr(totals, name) for name in SUMMED},
         }
 
     def _masked(self, value: Any) -> Any:
@@ -132,7 +135,9 @@ def writing(path: Path) -> Iterator[Rows]:
             file.flush()
             whole = f"SELECT * FROM {duck.lines([file.name], COLUMNS)}"
             with duck.told(path):
-                connection.execute(f"COPY ({whole}) TO {duck.quoted(os.fspath(path))} (FORMAT parquet)")
+                connection.execute(
+                    f"COPY ({whole}) TO {duck.quoted(os.fspath(path))} (FORMAT parquet, ROW_GROUP_SIZE {_GROUP})"
+                )
     finally:
         connection.close()
 
