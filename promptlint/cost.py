@@ -14,7 +14,8 @@ from promptlint.simulator import Block, Call, Outcome
 from promptlint.simulator.exchange import ago
 from promptlint.simulator.window import MODE
 
-_MOST = 20_000_000
+_MOST = 200_000_000
+"""Tokens times turns times turns, where each request is compared with all before it token by token."""
 _STRIDE = 10**9  # no two texts of a layout share ids
 _HOUR = 3600
 _MOMENT = 0.001
@@ -106,8 +107,8 @@ def estimate(layout: Layout, facts: Facts, ttl: str | None = None, price: Price 
     chosen = _checked(ttl, offered, layout, facts) if ttl else facts.default_ttl or ""
     if objects and layout.prefix < facts.minimum:
         raise ValueError(f"{_who(facts)} refuses a cache object of fewer than {facts.minimum:,} tokens")
-    if facts.policy not in ("markers", "window") and _size(layout, layout.turns) * layout.turns > _MOST:
-        raise ValueError(f"more than {_MOST:,} tokens in all turns are not simulated; fewer turns tell the same")
+    if facts.policy not in ("markers", "window") and _size(layout, layout.turns) * layout.turns**2 > _MOST:
+        raise ValueError(f"so many turns of so many tokens take too long to simulate at {facts.provider}: take fewer")
     plain = [(Outcome(0, _size(layout, turn)),) for turn in range(layout.turns)]
     alone = [_turns(layout, facts, chosen, [0.0], first=turn)[0] for turn in range(layout.turns)]
     ideal = _turns(layout, facts, chosen, [float(turn) for turn in range(layout.turns)])

@@ -146,6 +146,22 @@ def test_the_code_without_a_marker_pays_in_full(run: Run, folder: Path) -> None:
     assert written["read"] == 0 and written["equivalent_tokens"] == pytest.approx(plain["equivalent_tokens"], rel=0.01)
 
 
+def test_code_for_a_model_that_writes_by_itself(run: Run, folder: Path) -> None:
+    """Without a marker gpt-5.6 writes behind the newest message: with a clock in front nothing of that is read."""
+    (folder / "app.py").write_text(
+        "from datetime import datetime\nfrom openai import OpenAI\n"
+        "RULES = 'Answer in the words of the manual. ' * 500\n"
+        "history = []\nwhile True:\n    history.append({'role': 'user', 'content': input()})\n"
+        "    system = {'role': 'system', 'content': f'It is {datetime.now()}. {RULES}'}\n"
+        "    reply = OpenAI().chat.completions.create(model='gpt-5.6-sol', messages=[system, *history])\n"
+        "    history.append({'role': 'assistant', 'content': reply.choices[0].message.content})\n"
+    )
+    rows = {row["name"]: row for row in json.loads(run("cost", "--from", "app.py:8", "--json").out)["rows"]}
+    written = rows["as the code is written"]
+    assert written["hits"] == 0 and written["equivalent_tokens"] == pytest.approx(1.25 * written["written"])
+    assert rows["every turn in time"]["hits"] == 9
+
+
 def test_code_that_does_not_say_who_serves_it(run: Run, folder: Path) -> None:
     (folder / "app.py").write_text(
         "import litellm, os\n\nRULES = 'Answer in the words of the manual. ' * 500\n\n\ndef ask(question):\n"
@@ -184,6 +200,7 @@ def test_a_cache_object_of_gemini(run: Run) -> None:
     assert twice["storage_token_hours"] == pytest.approx(8000 * 2 / 3, abs=0.01)  # made for 20 minutes, and again
     out = run(*options, "1h", "--turns", "2").out
     assert "a cache object does not pay" in out and "kept in a cache object 2.25 an hour" in out
+    assert "kept (token hours)" in out and "kept (token hours)" not in run(*options[:-1]).out
     assert "and nothing else: see --ttl 1h" in run(*options[:3], "--model", "gemini-2.0-flash").out
     assert "no price for keeping" in run(*options[:3], "--model", "gemini-4-argon", "--ttl", "1h").out
 
@@ -223,6 +240,10 @@ def test_nobody_knows_the_model(run: Run) -> None:
         (("--prefix", "9000", "--provider", "antropic"), 'no provider is called "antropic"; did you mean "anthropic"?'),
         (("--prefix", "9000", "--gap", "soon"), "'soon' is no time"),
         (
+            ("--prefix", "9000", "--model", "gpt-5", "--grow", "--turns", "900"),
+            "take too long to simulate at openai: take fewer",
+        ),
+        (
             ("--prefix", "9000", "--model", "gpt-5", "--ttl", "7x"),
             "gpt-5 offers lifetimes of in_memory and 24h, not 7x",
         ),
@@ -230,6 +251,7 @@ def test_nobody_knows_the_model(run: Run) -> None:
         (("--prefix", "9000", "--model", "claude-opus-5", "--ttl", "1h,5m"), "this layout takes one lifetime"),
         (("--prefix", "9000", "--grow", "--model", "claude-opus-5", "--ttl", "5m,1h"), "the longer one first"),
         (("--prefix", "9000", "--model", "gemini-3.8-flash", "--ttl", "soon"), "'soon' is no time"),
+        (("--prefix", "9000", "--model", "gemini-3.8-flash", "--ttl", "0"), "kept for some time, such as 1h"),
         (("--prefix", "900", "--model", "gemini-3.8-flash", "--ttl", "1h"), "fewer than 4,096 tokens"),
         (("--from", "nowhere.py:3"), "no such file or folder: nowhere.py"),
         (("--from", "app.py:1"), "no request is known at app.py:1"),
