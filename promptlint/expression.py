@@ -395,3 +395,28 @@ def unchanged(node: Expr) -> Expr:
     while isinstance(node, (After, Phi, AfterLoop)):
         node = node.phi.before if isinstance(node, AfterLoop) else node.before
     return node
+
+
+_CONTAINERS = frozenset(("list", "dict", "set", "frozenset", "tuple", "str", "sorted", "bytearray"))
+"""Builtins that make what has no method of the project."""
+
+
+def is_container(node: Expr) -> bool:
+    """Whether the function itself shows a list, dict, set or string, which has no method of the project."""
+    waiting = [node]
+    for node in each_once(waiting):
+        if isinstance(node, Mutate):
+            waiting.append(node.base)
+        elif isinstance(node, (Phi, After)):
+            waiting.append(node.before)
+        elif isinstance(node, AfterLoop):
+            waiting.append(node.phi.before)
+        elif isinstance(node, Either):
+            waiting.extend(node.options)
+        elif not isinstance(node, (SeqOf, DictOf, Comp, Literal, Concat, Formatted)) and not _makes_container(node):
+            return False
+    return True
+
+
+def _makes_container(node: Expr) -> bool:
+    return isinstance(node, Call) and isinstance(node.func, Global) and node.func.name in _CONTAINERS

@@ -62,6 +62,8 @@ class Function:
     @property
     def decorator_names(self) -> frozenset[str]:
         """Last parts of the decorators' names, for those that need no resolving (property, staticmethod ...)."""
+        if not self.decorators:
+            return frozenset()
         return frozenset(terminal(d.func if isinstance(d, ast.Call) else d) or "" for d in self.decorators)
 
     def parameter(self, name: str) -> Parameter | None:
@@ -190,11 +192,13 @@ def _segment(source: Source, node: ast.AST) -> FunctionStatement:
     first, last = node.lineno, node.end_lineno or node.lineno
     lines = "\n".join(source.lines[first - 1 : last])
     ahead = "\n" * (first - 2) + "if 1:\n" if node.col_offset else "\n" * (first - 1)
-    found: list[ast.AST] = []
     with contextlib.suppress(SyntaxError, ValueError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = list(ast.walk(ast.parse(ahead + lines)))
-    for made in found or ast.walk(_whole(source)):
+        made: ast.AST = ast.parse(ahead + lines).body[0]
+        made = made.body[0] if isinstance(made, ast.If) else made
+        if isinstance(made, FunctionStatement) and At.start(made) == At.start(node):
+            return made
+    for made in ast.walk(_whole(source)):
         if isinstance(made, FunctionStatement) and At.start(made) == At.start(node):
             return made
     raise AssertionError("a function is where it was when the file was parsed first")

@@ -7,26 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
-    After,
-    AfterLoop,
     Attr,
     Call,
-    Comp,
-    Concat,
     Definition,
-    DictOf,
-    Either,
     Expr,
-    Formatted,
     Free,
-    Global,
-    Literal,
-    Mutate,
     Param,
-    Phi,
     SeqOf,
     Star,
-    each_once,
 )
 from promptlint.index import Class, Function
 from promptlint.link.program import reference_name
@@ -36,8 +24,6 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
 
 MAX_CALLERS = 40
-_CONTAINERS = frozenset(("list", "dict", "set", "frozenset", "tuple", "str", "sorted", "bytearray"))
-"""Builtins that make what has no method of the project."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,8 +138,6 @@ def bound(routine: Routine, call: Call) -> dict[str, Expr]:
 
 def match(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:
     """``call`` as one that runs ``function``, by what the called expression means; ``None`` when it is not known to."""
-    if isinstance(call.func, Attr) and _is_container(call.func.base):
-        return None
     frame = ev.generic(caller)
     value = ev.resolve(call.func, frame)
     for option in options(value):
@@ -173,27 +157,6 @@ def match(ev: Evaluator, function: Function, caller: Function, call: Call) -> Ca
         if function in by_name(ev, call):
             return Caller(caller, call, Routine(function, None, ev.generic(function).this), frozenset({NAME_MATCH}))
     return None
-
-
-def _is_container(node: Expr) -> bool:
-    """Whether the function itself shows a list, dict, set or string, which has no method of the project."""
-    waiting = [node]
-    for node in each_once(waiting):
-        if isinstance(node, Mutate):
-            waiting.append(node.base)
-        elif isinstance(node, (Phi, After)):
-            waiting.append(node.before)
-        elif isinstance(node, AfterLoop):
-            waiting.append(node.phi.before)
-        elif isinstance(node, Either):
-            waiting.extend(node.options)
-        elif not isinstance(node, (SeqOf, DictOf, Comp, Literal, Concat, Formatted)) and not _makes_container(node):
-            return False
-    return True
-
-
-def _makes_container(node: Expr) -> bool:
-    return isinstance(node, Call) and isinstance(node.func, Global) and node.func.name in _CONTAINERS
 
 
 def same_method(ev: Evaluator, called: Function, wanted: Function) -> bool:

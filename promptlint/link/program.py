@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import builtins
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 
-from promptlint.expression import After, AfterLoop, Attr, Call, Definition, Free, Global, Import, Phi, Summary
+from promptlint.expression import (
+    After,
+    AfterLoop,
+    Attr,
+    Call,
+    Definition,
+    Free,
+    Global,
+    Import,
+    Phi,
+    Summary,
+    is_container,
+)
 from promptlint.index import Class, Function, Module, dotted, terminal
 from promptlint.knowledge import Knowledge
 from promptlint.link.memory import Memory
@@ -49,6 +63,7 @@ class Program:
         self.unreadable: dict[str, Unreadable] = {}
         self._packages: dict[str, frozenset[str]] = {}
         self._known: dict[str, bool] = {}
+        self._holding: dict[re.Pattern[bytes], dict[SourceRef, bool]] = {}
         self._modules: dict[SourceRef, Module | None] = {}
         self._parsed_in_all = 0
         self._begin()
@@ -61,8 +76,10 @@ class Program:
         self._foreign_bases: dict[Class, tuple[str, ...]] = {}
         self._subclasses: dict[Class, tuple[Class, ...]] = {}
         self._methods: dict[str, tuple[Function, ...]] = {}
+        self._mros: dict[Class, tuple[Class, ...]] = {}
         self._calls: dict[tuple[str, frozenset[str]], tuple[tuple[Function, Call], ...]] = {}
-        self._storing: dict[str, tuple[int, tuple[Function, ...]]] = {}
+        self._handing: dict[tuple[str, frozenset[str]], tuple[tuple[Function, Call], ...]] = {}
+        self._stores: dict[str, list[tuple[str, tuple[Function, ...]]]] = {}
         self._imports: dict[tuple[SourceRef, str], tuple[SourceRef, str] | None] = {}
         self._around: dict[tuple[str, int], Function] = {}
 
@@ -105,6 +122,8 @@ class Program:
         self._modules[ref] = module
         if module is not None:
             self._refs[module] = ref
+            for name, functions in module.attribute_stores.items():
+                bisect.insort(self._stores.setdefault(name, []), (ref.path, functions), key=itemgetter(0))
             if self.memory is not None and not isinstance(source, Unreadable):
                 self.memory.keep(ref, source, module)
         return module
@@ -117,15 +136,22 @@ class Program:
         """What has been parsed so far, in the order of the project's files."""
         return (m for ref in self.project.files if (m := self._modules.get(ref)) is not None)
 
-    def mentioning(self, name: str, how: str = "", near: Module | None = None) -> Iterator[Module]:
+    def mentioning(
+        self,
+        name: str,
+        how: str | re.Pattern[bytes] = "",
+        near: Module | None = None,
+        indexed: Callable[[Module], object] | None = None,
+    ) -> Iterator[Module]:
         """Parsed files in which an identifier occurs (tests left out) and whose text matches the pattern ``how``.
 
+        Of a file that is parsed already, ``indexed`` tells faster whether it has what the pattern looks for.
         In a tree of thousands of files, only those of the package of ``near`` and of packages that import it; and where
         these are too many, those among them that import it themselves, the nearest first. Once ``MAX_PARSED`` is spent,
         only what is parsed already and what stands in the folder of ``near``.
         """
         related = self._users(near) if near is not None and len(self.project.files) > MANY_FILES else None
-        matches = re.compile(how.encode() if name.isascii() else b"").search
+        matches = self._matching(how if name.isascii() else "", indexed)
         here = self.ref(near).directory if near is not None else None
         wide = self._parsed_in_all <= MAX_PARSED
         found = [
@@ -134,12 +160,33 @@ class Program:
             if (wide or ref in self._modules or ref.directory == here)
             and not ref.is_test
             and (related is None or ref.module.partition(".")[0] in related)
-            and matches(ref.data)
+            and matches(ref)
         ]
         for ref in found if near is None or len(found) <= MAX_SEARCHED else self._nearest(found, near):
             module = self.parse(ref)
             if module is not None:
                 yield module
+
+    def _matching(
+        self, how: str | re.Pattern[bytes], indexed: Callable[[Module], object] | None
+    ) -> Callable[[SourceRef], object]:
+        """Whether a file has what a pattern looks for; for a compiled one, which is asked for often, that is kept."""
+        if isinstance(how, re.Pattern):
+            known = self._holding.setdefault(how, {})
+
+            def holds(ref: SourceRef) -> bool:
+                if ref not in known:
+                    known[ref] = how.search(ref.data) is not None
+                return known[ref]
+
+            return holds
+        search = re.compile(how.encode()).search
+
+        def matches(ref: SourceRef) -> object:
+            module = self._modules.get(ref) if indexed is not None else None
+            return indexed(module) if indexed is not None and module is not None else search(ref.data)
+
+        return matches
 
     def _nearest(self, found: list[SourceRef], near: Module) -> list[SourceRef]:
         """The ``MAX_SEARCHED`` files that have most to do with a module, in their order."""
@@ -287,6 +334,9 @@ class Program:
 
     def mro(self, cls: Class) -> tuple[Class, ...]:
         """The class and its project bases, nearest first (depth first, each once)."""
+        known = self._mros.get(cls)
+        if known is not None:
+            return known
         order: list[Class] = []
         stack = [cls]
         while stack and len(order) < 40:
@@ -294,7 +344,8 @@ class Program:
             if current not in order:
                 order.append(current)
                 stack = [*self.bases(current), *stack]
-        return tuple(order)
+        self._mros[cls] = tuple(order)
+        return self._mros[cls]
 
     def subclasses(self, cls: Class) -> tuple[Class, ...]:
         """All classes that derive from ``cls``, found by its name, or fulfil it when it is a protocol."""
@@ -371,12 +422,9 @@ class Program:
 
     def storing(self, name: str, near: Module) -> tuple[Function, ...]:
         """The functions parsed so far that may write an attribute of this name, of a class of ``near``."""
-        parsed, found = self._storing.get(name, (-1, ()))
-        if parsed != len(self._modules):
-            found = tuple(f for module in self.modules for f in module.attribute_stores.get(name, ()))
-            self._storing[name] = len(self._modules), found
+        found = (f for _, functions in self._stores.get(name, ()) for f in functions)
         if len(self.project.files) <= MANY_FILES:
-            return found
+            return tuple(found)
         related = self._users(near)
         return tuple(f for f in found if f.module.name.partition(".")[0] in related)
 
@@ -401,15 +449,16 @@ class Program:
     # -- calls --------------------------------------------------------------------------------------------------
 
     def calls_named(self, name: str, near: Module) -> Iterator[tuple[Function, Call]]:
-        """Every call of something whose last name is ``name``, with the function it stands in."""
+        """Every call of something called ``name`` that may be the project's, with the function it stands in."""
         key = (name, self._users(near))
         if key not in self._calls:
+            how = rf"{name}(?<!\w{name})(?<!def {name})\s*\("
             self._calls[key] = tuple(
                 (function, call)
-                for module in self.mentioning(name, rf"{name}(?<!\w{name})(?<!def {name})\s*\(", near)
+                for module in self.mentioning(name, how, near, lambda m: name in m.called)
                 for function in module.called.get(name, ())
                 for call in self.summary(function).calls
-                if called_name(call) == name
+                if called_name(call) == name and not (isinstance(call.func, Attr) and is_container(call.func.base))
             )
         yield from self._calls[key]
 
@@ -426,11 +475,18 @@ class Program:
 
     def handed_over(self, name: str, near: Module) -> Iterator[tuple[Function, Call]]:
         """Every call that gets something called ``name`` as an argument."""
-        for module in self.mentioning(name, rf"{name}(?<!\w{name})\s*[,)#]", near):
-            for function in module.called.get("&" + name, ()):
-                for call in self.summary(function).calls:
-                    if any(reference_name(a) == name for a in (*call.args, *(v for _, v in call.keywords))):
-                        yield function, call
+        key = (name, self._users(near))
+        if key not in self._handing:
+            noted = f"&{name}"
+            how = rf"{name}(?<!\w{name})\s*[,)#]"
+            self._handing[key] = tuple(
+                (function, call)
+                for module in self.mentioning(name, how, near, lambda m: noted in m.called)
+                for function in module.called.get(noted, ())
+                for call in self.summary(function).calls
+                if any(reference_name(a) == name for a in (*call.args, *(v for _, v in call.keywords)))
+            )
+        yield from self._handing[key]
 
 
 def _importing(package: str) -> re.Pattern[bytes]:

@@ -40,7 +40,7 @@ SWITCHED = "switched"
 _MAX_HOPS = 3
 _HANDLER = re.compile(r"^_?(cmd|command|slash)_|_(command|cmd)$")
 _COMMAND = re.compile(r"/\w[\w -]*|/")
-_TABLE = r"""["']/[\w -]*["']\s*:"""
+_TABLE = re.compile(rb"""["']/[\w -]*["']\s*:""")
 _ADDRESSES = re.compile(r"(path|url|uri|route|endpoint)s?$", re.IGNORECASE)
 _CLOSES = frozenset(
     ("close", "aclose", "disconnect", "shutdown", "stop", "teardown", "dispose", "cleanup", "__exit__", "__aexit__")
