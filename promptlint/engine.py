@@ -212,10 +212,13 @@ def _fault(name: str, error: Exception) -> str:
 
 def _of_sink(ev: Evaluator, sink: sinks.Sink, settings: Settings, withheld: list[Withheld]) -> list[Request]:
     found: list[Request] = []
-    ev.begin()
+    ev.begin(sure=not bodies.is_unsure(sink.row))
     for chain in chains.of(ev, sink) if bodies.may_ask(ev, sink, ev.generic(sink.function)) is not False else ():
-        made = build.requests(ev, sink, chain)
-        found.extend(_judged(request, settings) for request in made)
+        found.extend(_judged(request, settings) for request in build.requests(ev, sink, chain))
+        if found:
+            ev.go_on()
+        elif ev.exhausted:
+            break
     if not found:
         withheld.append(Withheld(ev.span(ev.generic(sink.function), sink.call), "its arguments hold no prompt"))
     return found

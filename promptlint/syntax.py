@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from promptlint.index import MUTATORS, Function, push_children, terminal
+from promptlint.index import MUTATORS, Function, push_children, push_names_and_children, terminal
 
 YIELDED = "<yielded>"
 SESSION_STORES = frozenset(("session_state", "user_session"))
@@ -69,6 +69,10 @@ def local_names(node: ast.AST) -> frozenset[str]:
     declared: set[str] = set()
     while stack:
         item = stack.pop()
+        if isinstance(item, ast.Name):
+            if not isinstance(item.ctx, ast.Load):
+                names.add(item.id)
+            continue
         if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(item.name)
             continue
@@ -76,13 +80,11 @@ def local_names(node: ast.AST) -> frozenset[str]:
             continue
         if isinstance(item, (ast.Global, ast.Nonlocal)):
             declared.update(item.names)
-        elif isinstance(item, ast.Name) and isinstance(item.ctx, (ast.Store, ast.Del)):
-            names.add(item.id)
         elif isinstance(item, (ast.Import, ast.ImportFrom)):
             names.update((a.asname or a.name.split(".")[0]) for a in item.names)
         elif isinstance(item, ast.ExceptHandler) and item.name:
             names.add(item.name)
-        stack.extend(ast.iter_child_nodes(item))
+        push_names_and_children(item, stack)
     return frozenset(names - declared)
 
 

@@ -22,6 +22,9 @@ _ENDPOINT = re.compile(
     r"chat|compl|message|generat|respon|infer|invoke|predict|converse|llm|model|deployment|(?<!\w)ai(?!\w)", re.I
 )
 _OTHER_MODEL = re.compile(r"embed|rerank|moderation|transcri|speech|whisper|tts\b|images?/(gen|edit)")
+_EMBEDDING = re.compile(r"embed|rerank")
+_INVOKING = frozenset(("invoke_model",))
+"""Last names of calls that send any body to any kind of model."""
 
 
 def is_posting(row: SinkRow) -> bool:
@@ -29,15 +32,22 @@ def is_posting(row: SinkRow) -> bool:
     return row.suffix in POSTING and ("url" in row.parts.values() or "body" in row.parts.values())
 
 
+def is_unsure(row: SinkRow) -> bool:
+    """Whether many calls that fit a row send nothing to a model."""
+    return is_posting(row) or row.id == "structural"
+
+
 def may_ask(ev: Evaluator, sink: Sink, frame: Frame) -> bool | None:
     """Whether a call sends a request to a model, as far as ``frame`` shows; ``None``: that depends on its callers."""
     row = sink.row
     if not is_posting(row):
-        return True
+        return not (row.suffix in _INVOKING and _speaks_of(_EMBEDDING, sink))
+    if not _passes_body(sink):
+        return False
     arguments = list(_arguments(ev, sink, frame))
     addresses = [o for name, value in arguments if row.parts.get(name) == "url" for o in options(value)]
     urls = [url for address in addresses if (url := url_text(address))]
-    if _speaks_of_other_model(sink):
+    if _speaks_of(_OTHER_MODEL, sink):
         return False
     others = [_OTHER_MODEL.search(url.lower()) is not None for url in urls]
     if any(others):
@@ -113,11 +123,21 @@ def _is_prompt(keys: frozenset[str], nested: dict[str, str], urls: list[str]) ->
     return "model" in parts and bool(parts & {"input", "prompt"}) and _may_be_endpoint(urls)
 
 
-def _speaks_of_other_model(sink: Sink) -> bool:
-    """Whether the code that posts speaks of embeddings, images, speech or moderation."""
+def _passes_body(sink: Sink) -> bool:
+    """Whether a call passes a body, or may do so with ``*`` or ``**``."""
+    call, row = sink.call, sink.row
+    if any(isinstance(a, Star) for a in call.args) or any(name is None for name, _ in call.keywords):
+        return True
+    given = {*row.positional[: len(call.args)], *(name for name, _ in call.keywords)}
+    given |= sink.preset.keywords.keys() if sink.preset is not None else set()
+    return any(row.parts.get(name or "") == "body" for name in given)
+
+
+def _speaks_of(kind: re.Pattern[str], sink: Sink) -> bool:
+    """Whether the names around a call speak of models of a kind: of embeddings, images, speech or moderation."""
     function = sink.function
     names = (function.name, function.owner.name if function.owner is not None else "", function.module.name)
-    return any(_OTHER_MODEL.search(name.lower()) for name in names)
+    return any(kind.search(name.lower()) for name in names)
 
 
 def _may_be_endpoint(urls: list[str]) -> bool:

@@ -29,6 +29,7 @@ from promptlint.link.messages import (
     SYSTEM_ROLES,
     is_history_name,
     is_of_reply,
+    looks_like_messages,
     may_be_message,
     role_of,
 )
@@ -97,12 +98,18 @@ def requests(ev: Evaluator, sink: Sink, chain: Chain) -> list[Request]:
 
     Empty when the arguments show that it sends no prompt.
     """
-    if not bodies.may_ask(ev, sink, chain.sink_frame):
+    if not bodies.may_ask(ev, sink, chain.sink_frame) or not _holds_messages(ev, sink, chain.sink_frame):
         return []
     first = _Builder(ev, sink, chain)
     found = [first.build()]
     found += [_Builder(ev, sink, chain, way).build() for way in range(1, min(first.ways, MAX_WAYS))]
     return [r for r in found if r is not None]
+
+
+def _holds_messages(ev: Evaluator, sink: Sink, frame: Frame) -> bool:
+    """Whether what an unknown library is given as messages looks like such: asked before all else is evaluated."""
+    given = dict(sink.call.keywords).get("messages") if sink.row.id == "structural" else None
+    return given is None or looks_like_messages(ev.eval(given, frame))
 
 
 class _Builder(Layout):

@@ -41,6 +41,8 @@ def of(ev: Evaluator, function: Function) -> list[Caller]:
     known = ev.callers_cache.get(function)
     if known is not None:
         return known
+    if ev.exhausted:
+        return []
     ev.callers_cache[function] = []
     found = list(_search(ev, function))
     if ev.exhausted:

@@ -159,6 +159,8 @@ def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
         return values
     if not isinstance(values[0], Seq) and _after_a_pause(test):
         values = [values[0].change(_only_then), values[1]]
+    if not any(isinstance(v, Seq) for v in values):
+        return values
     for here, there, sense in ((0, 1, False), (1, 0, True)):
         one = retold(values[there]) if _holds_base(values[here]) and not _holds_base(values[there]) else None
         old = values[here]

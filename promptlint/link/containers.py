@@ -204,7 +204,7 @@ def set_key(target: Map, key: Value, value: Value | Lazy, span: Span, certain: b
     else:
         new = Entry(value, span)
         entries[name] = Entry(Lazy(lambda: join((old.value, new.value))), span, old.optional)
-    return replace(target, entries=entries)
+    return target.holding(entries)
 
 
 def _roots(value: Value) -> frozenset[object]:

@@ -75,6 +75,7 @@ from promptlint.link.values import (
     SESSION,
     Const,
     Edit,
+    Entry,
     External,
     FilePath,
     History,
@@ -113,6 +114,8 @@ MAX_WORK = 60_000
 """Nodes evaluated for one sink; a bound that was hit shows as the feature "bound"."""
 MAX_TOTAL = 80_000
 """The same, together with what was evaluated to answer the questions below."""
+MAX_UNSURE = 20_000
+"""The same, for a call that has not sent a prompt yet in any context: most posts go elsewhere than to a model."""
 MAX_PROJECT = 1_000_000
 """Nodes evaluated for all sinks before each further one gets only ``LATE_TOTAL``: time grows no faster than code."""
 LATE_TOTAL = 6_000
@@ -292,11 +295,16 @@ class Evaluator:
 
     # -- evaluation ---------------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """A new sink, with a full budget as long as the project has one."""
+    def begin(self, sure: bool = True) -> None:
+        """A new sink, with a full budget as long as the project has one, and if it is ``sure`` to be one."""
         self.spent += self.total
-        self.allowance = MAX_TOTAL if self.spent < MAX_PROJECT else LATE_TOTAL
+        self.allowance = LATE_TOTAL if self.spent >= MAX_PROJECT else MAX_TOTAL if sure else MAX_UNSURE
         self.work = self.total = 0
+
+    def go_on(self) -> None:
+        """The sink is one for sure: the rest of a full budget."""
+        if self.allowance == MAX_UNSURE:
+            self.allowance = MAX_TOTAL
 
     @property
     def exhausted(self) -> bool:
@@ -655,7 +663,10 @@ class Evaluator:
     def _dict(self, node: DictOf, frame: Frame) -> Value:
         result: Map = Map({}, self.span(frame, node))
         for key, value in node.items:
-            if key is None:
+            if isinstance(key, Literal) and isinstance(key.value, str):
+                # In place: nobody has seen this dict yet.
+                result.entries[key.value] = Entry(self.lazy(value, frame), self.span(frame, value))
+            elif key is None:
                 result = containers.update(result, self.eval(value, frame), self.span(frame, value))
             else:
                 result = containers.set_key(

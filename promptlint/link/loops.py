@@ -219,7 +219,7 @@ def made_here(value: Value, span: Span) -> Value:
         return Choice(tuple(made_here(o, span) for o in value.options))
     if isinstance(value, Map):
         held = {k: replace(e, held=Lazy(lambda e=e: made_here(e.value, span))) for k, e in value.entries.items()}  # type: ignore[misc]
-        return replace(value, entries=held)
+        return value.holding(held)
     if isinstance(value, Text):
         return Text(
             tuple(

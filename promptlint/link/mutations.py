@@ -353,7 +353,7 @@ def _marked(old: Value, new: Value) -> Value | None:
         entries = dict(old.entries)
         for key in MARKERS & new.entries.keys():
             entries[key] = new.entries[key]
-        return replace(old, entries=entries)
+        return old.holding(entries)
     return None
 
 
@@ -365,7 +365,7 @@ def _bare(base: Seq) -> Seq:
 def _without_markers(value: Value) -> Value:
     if isinstance(value, Map):
         kept = {k: replace(e, held=_without_markers(e.value)) for k, e in value.entries.items() if k not in MARKERS}
-        return replace(value, entries=kept)
+        return value.holding(kept)
     if isinstance(value, Seq):
         return _bare(value)
     if isinstance(value, Choice):

@@ -8,7 +8,6 @@ import builtins
 import os
 import re
 from collections.abc import Callable, Iterator
-from operator import itemgetter
 
 from promptlint.expression import (
     After,
@@ -79,7 +78,7 @@ class Program:
         self._mros: dict[Class, tuple[Class, ...]] = {}
         self._calls: dict[tuple[str, frozenset[str]], tuple[tuple[Function, Call], ...]] = {}
         self._handing: dict[tuple[str, frozenset[str]], tuple[tuple[Function, Call], ...]] = {}
-        self._stores: dict[str, list[tuple[str, tuple[Function, ...]]]] = {}
+        self._stores: dict[str, list[tuple[str, list[Function]]]] = {}
         self._imports: dict[tuple[SourceRef, str], tuple[SourceRef, str] | None] = {}
         self._around: dict[tuple[str, int], Function] = {}
 
@@ -123,7 +122,7 @@ class Program:
         if module is not None:
             self._refs[module] = ref
             for name, functions in module.attribute_stores.items():
-                bisect.insort(self._stores.setdefault(name, []), (ref.path, functions), key=itemgetter(0))
+                bisect.insort(self._stores.setdefault(name, []), (ref.path, functions), key=_path)
             if self.memory is not None and not isinstance(source, Unreadable):
                 self.memory.keep(ref, source, module)
         return module
@@ -494,6 +493,10 @@ def _importing(package: str) -> re.Pattern[bytes]:
     name = re.escape(package)
     statement = rf"(?m:^)[ \t]*(?:from|import)[ \t][^\n]*\b{name}\b"
     return re.compile(rf"{statement}|import(?:_module|__)\(\s*[\"']{name}\b".encode())
+
+
+def _path(entry: tuple[str, list[Function]]) -> str:
+    return entry[0]
 
 
 def _covers(node: ast.AST, line: int) -> bool:

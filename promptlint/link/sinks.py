@@ -279,7 +279,7 @@ def _libraries(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _partial(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     """A call of ``functools.partial(client.messages.create, ...)`` under whatever name."""
-    for option in options(ev.eval(call.func, ev.generic(function))):
+    for option in options(ev.resolve(call.func, ev.generic(function))):
         if isinstance(option, External) and option.name == "functools.partial" and option.arguments:
             target = option.arguments[0]
             row = row_for_name(ev.knowledge, target.name) if isinstance(target, External) else None

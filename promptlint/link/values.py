@@ -459,6 +459,10 @@ class Map(Value):
     _origins: Origins | None = field(default=None, init=False, repr=False)
     _any: Value | None = field(default=None, init=False, repr=False)
 
+    def holding(self, entries: dict[str, Entry]) -> Map:
+        """The same dict with these entries."""
+        return Map(entries, self.span, self.rest, self.order, self.base, self.open, self.type)
+
     def anything(self) -> Value:
         """What may stand under a key that is not known: each of the values; found once, as tables can be long."""
         if self._any is None:
@@ -594,10 +598,10 @@ def is_empty(value: Value) -> bool:
     """``None``, "", [], {} and False: what stands for "nothing there"."""
     if isinstance(value, (Hole, External, Instance)):
         return False
+    if isinstance(value, Text):
+        return all(p.text == "" and not p.optional and not p.repeats for p in value.pieces)
     if isinstance(value, Const):
         return value.value is None or value.value is False
-    if isinstance(value, Text):
-        return value.literal == ""
     if isinstance(value, Seq):
         return not value.items
     if isinstance(value, Map):
@@ -693,9 +697,10 @@ def join(values: Iterable[Value]) -> Value:
     """The value that stands for any of ``values``."""
     options: list[Value] = []
     for value in values:
-        for option in value.options if isinstance(value, Choice) else (value,):
-            if not any(option is o for o in options):
-                options.append(option)
+        if isinstance(value, Choice):
+            options.extend([o for o in value.options if o not in options])  # compared by identity
+        elif value not in options:
+            options.append(value)
     if not options:
         return Const(None, NONE_SPAN)
     result = options[0]
@@ -732,7 +737,10 @@ def _merged(a: Value, b: Value) -> Value | None:
         if isinstance(a, Const) and isinstance(b, Const):
             return a if a.value == b.value and type(a.value) is type(b.value) else None
         if isinstance(a, Hole) and isinstance(b, Hole) and a.type == b.type:
-            return replace(a, deps=union(a.deps, b.deps), window=a.window if a.window is not None else b.window)
+            window = a.window if a.window is not None else b.window
+            if window == a.window and (not b.deps or b.deps is a.deps):
+                return a
+            return replace(a, deps=union(a.deps, b.deps), window=window)
         if isinstance(a, Instance) and isinstance(b, Instance) and a.cls is b.cls and a.init is b.init:
             return a
     if is_empty(a) and not isinstance(b, Const):
