@@ -11,12 +11,14 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from promptlint.probe.child import Setup
 from promptlint.trace.format import Exchange, read
 from promptlint.trace.texts import Change
 
+HINT = 'running a function with its clock shifted needs time-machine: install "promptlint-cache[probe]"'
 SECONDS = 120.0
 """How long one run may take."""
 _LARGEST = 500_000_000
@@ -83,6 +85,9 @@ class Stage:
     """Runs one function again and again, each time in a folder of its own."""
 
     def __init__(self, target: str, home: Path, seconds: float = SECONDS) -> None:
+        """Raises ``TwiceError`` without the extra that shifts clocks."""
+        if find_spec("time_machine") is None:
+            raise TwiceError(HINT)
         self.target, self.home, self.seconds = target, home, seconds
         self._now = time.time()
         self._folder = tempfile.TemporaryDirectory(prefix="promptlint-")

@@ -199,6 +199,14 @@ def test_programs_that_make_no_request(folder: Path, code: str, words: str) -> N
     assert words in str(error.value)
 
 
+def test_a_missing_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said before anything runs, and of the extra, not of the user's program."""
+    monkeypatch.setitem(sys.modules, "time_machine", None)
+    (folder / "app.py").write_text("def main(): raise SystemExit('it ran')\n", encoding="utf-8")
+    with pytest.raises(TwiceError, match=r'time-machine: install "promptlint-cache\[probe\]"'):
+        Stage("app:main", folder)
+
+
 def test_a_program_that_ends_early_or_not_at_all(folder: Path) -> None:
     write(folder, "def main():\n    urlopen(prompt('')); 1 / 0")
     made, notes = examined(folder)
