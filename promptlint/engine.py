@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import os
 import sys
 import traceback
 from collections import defaultdict
@@ -63,13 +64,15 @@ def check(
     requests, withheld, own_faults = _requests(ev, settings, progress, only)
     judged = _accompanied([request for request in requests if not request.fallback])
     found, faults = registry.run(selected, judged, _siblings(judged))
-    findings = _merged([*found, *_syntax_errors(project, ev, paths, selected)])
+    named = [*paths, *([Path(stdin[0])] if stdin is not None else [])]
+    findings = _merged([*found, *_syntax_errors(project, ev, named, selected)])
     texts = _texts(project, findings)
     marked = _in_cells(suppress.apply(findings, texts, rules, selected), project)
     marked = suppress.drop_per_file(marked, settings, rules)
     ordered = sorted(marked, key=lambda f: (f.primary.path, f.primary.line, f.primary.column, f.code, f.message))
     final = fingerprint.with_fingerprints(ordered, texts)
     problems = [*own_faults, *faults, *_problems(project, ev)]
+    reported = {finding.primary.path for finding in final if finding.code == "PL900"}
     return Report(
         files=sum(ref.problem is None for ref in project.files),
         findings=final,
@@ -87,7 +90,7 @@ def check(
                 for f in final
             )
         },
-        unparsed=len(ev.program.broken),
+        unparsed=len(ev.program.broken.keys() - reported),
     )
 
 
@@ -297,14 +300,14 @@ def _rank(finding: Finding) -> tuple[Severity, Confidence, int]:
 
 
 def _syntax_errors(
-    project: Project, ev: Evaluator, paths: Sequence[Path], selected: registry.Registry
+    project: Project, ev: Evaluator, named: Sequence[Path], selected: registry.Registry
 ) -> list[Finding]:
     """PL900 for files that the analysis needed, or that were named, and that are no valid Python."""
     if not any(info.code == "PL900" for info in selected):
         return []
-    named = {p.absolute() for p in paths if p.is_file()}
+    given = {os.path.abspath(path) for path in named}
     for ref in project.files:
-        if ref.file.absolute() in named:
+        if os.path.join(ref.directory, ref.file.name) in given:
             ev.program.parse(ref)
     found = []
     cells = _notebooks(project)

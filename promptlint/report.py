@@ -39,7 +39,7 @@ class Report:
     """Everything that one run found, before thresholds.
 
     ``findings`` are sorted by path, line and rule; suppressed ones are included and marked. ``unparsed`` counts files
-    with broken syntax that the analysis did not need.
+    with broken syntax that no finding tells of, because that rule is switched off.
     """
 
     files: int

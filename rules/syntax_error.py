@@ -26,8 +26,8 @@ client.messages.create(model="claude-sonnet-4-5", max_tokens=500, messages=[{"ro
 No automatic fix.
 
 ## Limits
-Files are read with the grammar of the Python that runs promptlint: newer syntax is an error there. Broken files that
-no request depends on are only counted.
+Files are read with the grammar of the Python that runs promptlint: newer syntax is an error there. Files that no
+request depends on are not read that far, broken or not.
 """
 
 from promptlint.api import Finding, rule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterator
@@ -87,6 +88,35 @@ def test_a_file_that_cannot_be_analysed_is_named(check: Any, folder: Path, data:
     outcome = check()
     assert any(said in words for words in outcome.of("bad.py")), outcome.report
     assert_rest_is_analysed(outcome)
+
+
+@pytest.mark.parametrize("path", ["bad.py", "./inner/../bad.py", "inner/link.py"])
+def test_a_broken_file_is_reported_however_it_is_named(check: Any, folder: Path, path: str) -> None:
+    (folder / "inner").mkdir()
+    (folder / "bad.py").write_text("x = (\n")
+    (folder / "inner" / "link.py").symlink_to(folder / "bad.py")
+    assert [finding["rule"] for finding in check(path).report["findings"]] == ["syntax-error"]
+    assert_rest_is_analysed(check(path, "good.py"))
+
+
+def test_a_broken_file_that_is_reported_is_not_said_to_be_left_out(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bad.py").write_text("x = (\n")
+    assert cli.run(["check", "bad.py"]) == 1
+    assert "Left out" not in capsys.readouterr().out
+    (folder / "bad.py").write_text(f"{ASK}x = (\n{SEND}")
+    assert cli.run(["check", "bad.py", "--ignore", "syntax-error"]) == 0
+    assert "Left out: 1 file with syntax errors" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [[], ["--stdin-filename", "inner/bad.py"]])
+def test_broken_code_on_standard_input_is_reported(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: list[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x = (\n")))
+    assert cli.run(["check", "-", "--output-format", "concise", *name]) == 1
+    assert "cannot be parsed" in capsys.readouterr().out
 
 
 def test_a_named_file_in_utf_16_is_told_what_is_wrong(check: Any, folder: Path) -> None:
