@@ -274,5 +274,6 @@ def totals(report: Report, shown: Sequence[Finding]) -> list[str]:
     if report.files and not report.requests:
         lines.append(NO_REQUEST)
     if report.unparsed:
-        lines.append(f"Left out: {count(report.unparsed, 'file')} with syntax errors (not reported: syntax-error is switched off).")
+        broken = f"{count(report.unparsed, 'file')} with syntax errors"
+        lines.append(f"Left out: {broken} (not reported: syntax-error is switched off).")
     return lines
