@@ -15,10 +15,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from promptlint.trace.hiding import Bodies
 
 KINDS = {
     "w": "words",
@@ -143,6 +145,7 @@ class Redactor:
         self._key = key
         self.name = hashlib.blake2b(b"name", key=key, digest_size=4).hexdigest()
         self._kept = lru_cache(maxsize=256)(self._text)
+        self._bodies = Bodies(self._value, self._field, self._name)
 
     def text(self, text: str) -> str:
         """A text as its pieces. The last ones are kept at hand: a conversation is sent again with every turn."""
@@ -151,14 +154,13 @@ class Redactor:
     def body(self, body: str) -> str:
         """The JSON text with every text in it redacted; what is no JSON is redacted as one text."""
         try:
-            document = json.loads(body)
+            return self._bodies(body)
         except (ValueError, RecursionError):
-            return f'"{self.text(body)}"'
-        if not isinstance(document, dict):
-            return self._value(document, "")
-        model = document.get("model")
-        kept = {"model": json.dumps(model)} if isinstance(model, str) and _MODEL.fullmatch(model) else {}
-        return self._object(document, kept)
+            pass
+        try:
+            return self._value(json.loads(body), "")
+        except (ValueError, RecursionError):
+            return self._said(body)
 
     def usage(self, usage: Any) -> Any:
         """The numbers of a usage object under the names that they have."""
@@ -167,25 +169,29 @@ class Redactor:
             return {key: value for key, value in kept.items() if value is not None}
         return usage if isinstance(usage, int | float) else None
 
-    def _object(self, value: dict[str, Any], kept: Mapping[str, str]) -> str:
-        """The JSON of an object; ``kept`` has the JSON of fields that stay."""
-        fields = (
-            f'"{name if name in VOCABULARY else self.text(name)}":{kept.get(name) or self._value(item, name)}'
-            for name, item in value.items()
-        )
-        return f"{{{','.join(fields)}}}"
+    def _field(self, value: Any, key: str) -> str:
+        """The JSON of a field of the body itself: there, the name of the model stays."""
+        if key == "model" and isinstance(value, str) and _MODEL.fullmatch(value):
+            return json.dumps(value)
+        return self._value(value, key)
 
     def _value(self, value: Any, key: str) -> str:
         """The JSON of a value. Words of protocols and redacted texts need no escapes."""
         if isinstance(value, str):
-            return f'"{value}"' if key in _WORDED and value in VOCABULARY else f'"{self.text(value)}"'
+            return f'"{value}"' if key in _WORDED and value in VOCABULARY else self._said(value)
         if isinstance(value, dict):
-            return self._object(value, {})
+            return f"{{{','.join([f'{self._name(name)}:{self._value(item, name)}' for name, item in value.items()])}}}"
         if isinstance(value, list):
             return f"[{','.join([self._value(item, key) for item in value])}]"
         if isinstance(value, bool) or value is None or _COUNTS.fullmatch(key):
             return json.dumps(value)
-        return f'"{self.text(json.dumps(value))}"'
+        return self._said(json.dumps(value))
+
+    def _name(self, name: str) -> str:
+        return f'"{name}"' if name in VOCABULARY else self._said(name)
+
+    def _said(self, text: str) -> str:
+        return f'"{self.text(text)}"'
 
     def _text(self, text: str) -> str:
         pieces = "".join(f"{kind}{len(piece)}:{self._hash(piece)} " for kind, piece in cut(text))

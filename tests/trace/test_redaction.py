@@ -112,3 +112,44 @@ def test_a_text_that_is_not_redacted_is_not_taken_for_one() -> None:
     assert parse("#[w5:hello]") is None
     assert parse("") is None
     assert re.fullmatch(r"#\[\| [0-9a-f]{12} [0-9a-f]{12}\]", redactor.text(""))
+
+
+messages = st.lists(
+    st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "content": st.text(max_size=3000)})
+    | st.text(max_size=40)
+    | st.integers(0, 20)
+    | st.lists(st.integers(0, 3), max_size=3)
+    | st.none(),
+    max_size=6,
+)
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[str]:
+    """Bodies that share fronts, as conversations and their edits do, written in several ways, or cut."""
+    written, kept = [], draw(messages)
+    for _ in range(draw(st.integers(1, 5))):
+        kept = kept[: draw(st.integers(0, 6))] + draw(messages)
+        name = draw(st.sampled_from(["messages", "input", "contents", "documents"]))
+        ahead = {"model": "gpt-5", "system": draw(st.sampled_from(["x" * 5000, "", "y"]))}
+        others: list[dict[str, Any]] = [{}, {"stream": True, "temperature": 0.5}, {"messages": ["other"]}]
+        behind = draw(st.sampled_from(others))
+        body = json.dumps(ahead | {name: kept} | behind, indent=draw(st.sampled_from([None, 2])))
+        written.append(body[: draw(st.integers(1, len(body)))] if draw(st.integers(0, 5)) == 0 else body)
+    return written
+
+
+@given(conversations())
+def test_a_body_that_goes_on_is_redacted_as_if_it_were_new(bodies: list[str]) -> None:
+    redactor = Redactor(b"key")
+    for body in bodies:
+        assert redactor.body(body) == Redactor(b"key").body(body)
+
+
+@given(documents)
+def test_the_shape_of_a_body_stays(document: Any) -> None:
+    body = {"model": "m", "messages": [document, document], "metadata": document}
+    for _ in range(2):
+        again = json.loads(Redactor(b"key").body(json.dumps(body)))
+        assert again["model"] == "m" and len(again["messages"]) == 2
+        assert again["messages"][0] == again["messages"][1]
