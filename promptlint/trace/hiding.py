@@ -51,8 +51,7 @@ class Bodies:
     def __call__(self, body: str) -> str:
         """The body rewritten. Raises ``ValueError`` for one that is no JSON object."""
         reader = _Reader(self, body)
-        candidates = [(_shared(done.body, body), done) for done in list(self._recent)]
-        shared, done = max(candidates, key=lambda candidate: candidate[0], default=(0, None))
+        shared, done = self._earlier(body)
         if done is None or not reader.resume(done, shared):
             reader.take("{")
             if reader.next() != "}" or reader.more("}"):
@@ -63,6 +62,16 @@ class Bodies:
         if reader.ends and len(body) <= _LONGEST:
             self._recent.append(_Done(body, result, reader.growing, reader.ends))
         return result
+
+    def _earlier(self, body: str) -> tuple[int, _Done | None]:
+        """A body that this one goes on from, and the characters that they share; the latest that will do."""
+        best: tuple[int, _Done | None] = (0, None)
+        for done in reversed(list(self._recent)):
+            if (shared := _shared(done.body, body)) > best[0]:
+                best = (shared, done)
+            if 2 * best[0] > len(body):
+                break
+        return best
 
 
 @dataclass(slots=True)

@@ -142,10 +142,15 @@ class Masker:
 
     def _found_anew(self, text: str, known: tuple[str, ...]) -> set[_Span]:
         """What stands in a long text: searched around what differs from one that was searched before."""
-        candidates = [(*_shared(one.text, text), one) for one in list(self._recent) if one.known == known]
-        if not candidates:
+        front = back = 0
+        old: _Searched | None = None
+        for one in reversed(list(self._recent)):
+            if one.known == known and sum(shared := _shared(one.text, text)) > front + back:
+                (front, back), old = shared, one
+            if 2 * (front + back) > len(text):
+                break
+        if old is None:
             return _found(text, known, 0, len(text))
-        front, back, old = max(candidates, key=lambda candidate: candidate[0] + candidate[1])
         start = max(0, front - _MARGIN)
         behind = len(old.text) - back + _MARGIN
         moved = len(text) - len(old.text)
