@@ -203,3 +203,10 @@ def is_retry(body: list[ast.stmt], target: ast.expr | None) -> bool:
 
 def always_returns(body: list[ast.stmt]) -> bool:
     return any(isinstance(s, (ast.Return, ast.Break)) for s in body)
+
+
+def in_handler(node: ast.AST, line: int) -> bool:
+    """Whether a line stands in an ``except`` clause within ``node``."""
+    return any(
+        isinstance(n, ast.ExceptHandler) and n.body[0].lineno <= line <= (n.end_lineno or 0) for n in ast.walk(node)
+    )

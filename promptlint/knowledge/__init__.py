@@ -165,7 +165,8 @@ class SourceRow:
 
     ``axes`` are ``promptlint.request.Axis`` values. ``grain`` is the granularity in seconds, for clocks. With more
     than ``at_most`` arguments it is no source: ``time.strftime(format, t)`` only renders ``t``. ``attribute``: reading
-    it is enough, without a call.
+    it is enough, without a call. ``starts_with``: its second argument, by name, is a text that it gives until the user
+    writes another: a setting, no question.
     """
 
     name: str
@@ -176,6 +177,7 @@ class SourceRow:
     at_most: int | None
     attribute: bool
     because: str
+    starts_with: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -507,12 +509,13 @@ class _Rows:
         axes, what = row.texts("axes", (axis,)), row.text("what", words)
         grain = GRAINS[row.choice("grain", tuple(GRAINS), "second")] if kind == "time" else None
         at_most, attribute = row.number("at_most"), row.flag("attribute", False)
-        row.done(("name", "kind", "axes", "grain", "what", "at_most", "attribute"))
+        starts_with = row.text("starts_with", "")
+        row.done(("name", "kind", "axes", "grain", "what", "at_most", "attribute", "starts_with"))
         for value in axes:
             if value not in AXES:
                 raise row.fail("axes", _unknown(value, tuple(AXES)))
         self.sources += [
-            SourceRow(n, kind, axes, grain, what, at_most, attribute, f"{header.file}: {n}") for n in names
+            SourceRow(n, kind, axes, grain, what, at_most, attribute, f"{header.file}: {n}", starts_with) for n in names
         ]
 
     def _entry(self, table: object, where: str, header: _Header) -> None:

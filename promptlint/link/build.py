@@ -9,6 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint import provider as providers
+from promptlint import syntax
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Either, Expr, Guard, LoopState, Phi, Star, is_none
 from promptlint.finding import Confidence, Region, Site
@@ -594,6 +595,8 @@ class _Builder(Layout):
                 continue
             causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
             guard, limit = guard_of(self.ev, edit.guards, function)
+            if guard == "always" and syntax.in_handler(function.node, edit.span.line):
+                guard = "error"  # also where the way of the list does not tell it
             if edit.kind == "prepend" and _retold(edit) and COMPACTS.search(function.name):
                 guard = "threshold"
             if edit.what == SUMMARY and (edit.guard or guard) == "command":

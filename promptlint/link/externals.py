@@ -182,9 +182,14 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
         shown = ev.snippet(frame, node.at, 50)
         if _seeded(func, args.level):
             return Hole(shown, args.span, args.origins)
+        first = args.get(1, row.starts_with) if row.starts_with else None
+        if first is not None and literal(first) != "" and not (isinstance(first, Const) and first.value is None):
+            return first
         given = [v for v in args.values if not (isinstance(v, Const) and v.value is None)]
         if row.at_most is not None and len(given) > row.at_most:
             return strings.coarsened(args.hole(), row.grain)  # it only renders what it is given
+        if row.name in _COMMANDS and _tells_the_machine(args):
+            row = replace(row, axes=(Axis.MACHINE.value,))
         return source(row, args.span, args.level, shown)
     last = name.rpartition(".")[2]
     prompt = prompts.made(ev, name, args.values, args.keywords, args.span)
@@ -204,6 +209,23 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     if name in ev.knowledge.windows:
         return _library_window(ev, name, args)
     return unknown(ev, name, args)
+
+
+_COMMANDS = frozenset(
+    ("subprocess.check_output", "subprocess.run", "subprocess.getoutput", "subprocess.getstatusoutput", "os.popen")
+)
+_ABOUT_THE_MACHINE = frozenset(("uname", "hostname", "which", "where", "sw_vers", "lsb_release", "nproc", "arch", "ver"))
+_VERSION = frozenset(("--version", "-version", "-V", "--help"))
+
+
+def _tells_the_machine(args: Given) -> bool:
+    """Whether a command only tells what is installed or what machine this is, which no turn changes."""
+    command = args.get(0, "args")
+    if isinstance(command, Seq):
+        words = [literal(i.value) or "" for i in command.items]
+    else:
+        words = (literal(command) or "").split() if command is not None else []
+    return bool(words) and (words[0].rpartition("/")[2] in _ABOUT_THE_MACHINE or not _VERSION.isdisjoint(words))
 
 
 def _seeded(func: External, level: int) -> bool:
@@ -281,7 +303,10 @@ def _message(role: str, name: str, args: Given) -> Map:
 
 
 def _constructed(name: str, args: Given) -> Value:
-    """An object of a library: its keywords are its fields."""
+    """An object of a library: its keywords are its fields, and so is what the body that makes it writes to them."""
+    for write in args.ev.summary(args.frame.function).writes:
+        if write.base is args.node:
+            args.keywords[write.name] = args.ev.eval(write.value, args.frame)
     if args.keywords and not args.values:
         entries = {k: Entry(v, args.span) for k, v in args.keywords.items()}
         rest = tuple(args.rest)

@@ -15,6 +15,7 @@ from promptlint.expression import Item as ItemOf
 from promptlint.link import callers
 from promptlint.link.switches import asks_for_command, on_command
 from promptlint.link.values import (
+    ELAPSED,
     Const,
     options,
 )
@@ -45,7 +46,8 @@ MAX_DEPTH = 4
 def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tuple[str, float | None]:
     """The kind of guard around a change in ``function``, and the number that a threshold compares with.
 
-    Of several thresholds the highest counts; ``inf`` stands for a test that says by its name that it looks at a size.
+    Of several thresholds the highest counts; ``inf`` stands for a test that says by its name that it looks at a size,
+    and for one that some time has gone by.
     """
     limits: list[float | None] = []
     for guard in reversed(guards):
@@ -61,6 +63,9 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
                 if limit is None or limit > ANYTHING:
                     limits.append(limit)
                 continue
+            if _is_elapsed(ev, left, function) or _is_elapsed(ev, right, function):
+                limits.append(inf)  # a pause: what was cached is gone by then, or nearly
+                continue
         if asks_for_command(guard) and not limits:
             return "command", None
         sense = guard.sense
@@ -70,6 +75,12 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
             limits.append(inf)
     known = [limit for limit in limits if limit is not None]
     return ("threshold", max(known, default=None)) if limits else ("always", None)
+
+
+def _is_elapsed(ev: Evaluator, node: Expr, function: Function) -> bool:
+    if isinstance(node, CallNode) and _name(node) == "total_seconds":
+        return True
+    return any(o.what == ELAPSED for o in ev.eval(node, ev.generic(function)).origins())
 
 
 def _limit(ev: Evaluator, left: Expr, right: Expr, function: Function) -> float | None:

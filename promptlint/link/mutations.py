@@ -39,6 +39,7 @@ from promptlint.link.values import (
     Hole,
     Instance,
     Item,
+    Lazy,
     Many,
     Map,
     One,
@@ -71,9 +72,17 @@ def mutate(ev: Evaluator, node: Mutate, frame: Frame) -> Value:
         if isinstance(base, Hole) and isinstance(key, Text):
             base = Map({}, base.span, (base,), open=(base.name,))
         if isinstance(base, Map):
-            return containers.set_key(base, key, ev.lazy(node.args[1], frame), ev.span(frame, node))
+            return containers.set_key(base, key, _cell(ev, node, frame), ev.span(frame, node))
     args = tuple(ev.eval(a, frame) for a in node.args)
     return join(_mutate(ev, b, node, args, frame) for b in options(base))
+
+
+def _cell(ev: Evaluator, node: Mutate, frame: Frame) -> Lazy:
+    """What is put under a key: where it is a list that was cut or rewritten, that was done under the tests around it."""
+    held = ev.lazy(node.args[1], frame)
+    if not node.guards or not isinstance(held, Lazy):
+        return held
+    return Lazy(lambda: conditions.under(held.get(), Const(None, ev.span(frame, node)), node.guards))
 
 
 def _mutate(ev: Evaluator, base: Value, node: Mutate, args: tuple[Value, ...], frame: Frame) -> Value:
@@ -307,16 +316,11 @@ def _slice_assigned(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, .
         return containers.as_seq(ev, args[2], span)
     if not _kept(base.items):
         return base
-    if (
-        node.op == "delslice"
-        and (high is None or (isinstance(high, int) and high < 0))
-        and isinstance(low, int)
-        and low >= 0
-        and high is None
-    ):
-        return replace(base, items=tuple(i for i in base.items if isinstance(i, (One, Base))))
-    if node.op == "delslice" and low is not None and isinstance(low, int) and low < 0:
-        return base
+    if node.op == "delslice" and high is None:
+        if isinstance(low, int) and low >= 0:
+            return replace(base, items=tuple(i for i in base.items if isinstance(i, (One, Base))))
+        if low is not None:
+            return base  # the newest go (an undo, an edit of the last question): what stays was sent as it is
     keeps = -high if isinstance(high, int) and high < 0 else None
     kind = "window" if node.op == "delslice" else "rewrite"
     drops = high if isinstance(high, int) and high > 0 and low in (None, 0) else None
