@@ -22,6 +22,7 @@ from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, op
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
 
 MAX_CALLERS = 40
 
@@ -44,9 +45,10 @@ def of(ev: Evaluator, function: Function) -> list[Caller]:
     if ev.exhausted:
         return []
     ev.callers_cache[function] = []
+    cycles = ev.cycles
     found = list(_search(ev, function))
-    if ev.exhausted:
-        del ev.callers_cache[function]
+    if ev.exhausted or (ev.depth and ev.cycles != cycles):
+        del ev.callers_cache[function]  # asked for in the middle of something, and not all is found
     else:
         ev.callers_cache[function] = found
     return found
@@ -153,12 +155,24 @@ def match(ev: Evaluator, function: Function, caller: Function, call: Call) -> Ca
             return Caller(caller, call, Routine(function, None, Instance(option.cls, ev.span(frame, call), None)))
         if isinstance(option, Instance) and function.name == "__call__":
             return Caller(caller, call, Routine(function, None, option))
+        if isinstance(option, Routine) and _is_one_of_many(ev, call, function, frame):
+            return Caller(caller, call, _aimed(option, function))
     if any(isinstance(o, Hole) for o in options(value)) and isinstance(call.func, Attr):
         from promptlint.link.objects import by_name
 
         if function in by_name(ev, call):
             return Caller(caller, call, Routine(function, None, ev.generic(function).this), frozenset({NAME_MATCH}))
     return None
+
+
+def _is_one_of_many(ev: Evaluator, call: Call, function: Function, frame: Frame) -> bool:
+    """Whether a call is made on some object of a type that has more implementations of the method than are told apart."""
+    if not isinstance(call.func, Attr) or call.func.name != function.name or function.owner is None:
+        return False
+    return any(
+        isinstance(o, Instance) and not o.exact and ev.program.is_below(function.owner, o.cls)
+        for o in options(ev.resolve(call.func.base, frame))
+    )
 
 
 def same_method(ev: Evaluator, called: Function, wanted: Function) -> bool:

@@ -49,6 +49,7 @@ RECORDS = frozenset(
 )
 MODELS = frozenset(n for n in RECORDS if n.endswith(("BaseModel", "BaseSettings", "SQLModel")))
 """The records whose constructor turns what it is given into the types of its fields."""
+_BUILTIN_DICTS = frozenset(["builtins.dict", "dict", "collections.UserDict", "collections.OrderedDict"])
 PATHS = frozenset(["pathlib.Path", "pathlib.PurePath", "pydantic.FilePath", "pydantic.types.FilePath"])
 
 
@@ -69,14 +70,21 @@ def _fields(ev: Evaluator, cls: Class) -> dict[str, tuple[Class, ast.expr | None
     return found
 
 
+def _only_fills_in(ev: Evaluator, cls: Class) -> bool:
+    """Whether a kind of dict differs from the built-in one only in what it says of keys that it does not have."""
+    return all(c.methods.keys() <= {"__missing__"} for c in ev.program.mro(cls))
+
+
 def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
     """``cls(...)``."""
     span = ev.span(frame, node)
     level = frame.level_at(node.loops)
     foreign = ev.program.foreign_bases(cls)
     init = ev.program.method(cls, "__init__")
-    if foreign & DICTS:
+    if foreign & DICTS or (foreign & _BUILTIN_DICTS and _only_fills_in(ev, cls)):
         result: Map = Map({}, span)
+        for argument in node.args[:1]:
+            result = containers.update(result, ev.eval(argument, frame), span)
         for name, expr in node.keywords:
             if name is None:
                 result = containers.update(result, ev.eval(expr, frame), span)

@@ -59,6 +59,7 @@ from promptlint.link import (
     mutations,
     objects,
     prompts,
+    rebuilt,
     sinks,
     slices,
     state,
@@ -153,6 +154,8 @@ class Evaluator:
         self._module_frames: dict[Module, Frame] = {}
         self._generic: dict[tuple[Function, Class | None], Frame] = {}
         self._active: set[tuple[int, int]] = set()
+        self.cycles = 0
+        """How often a value was asked for while it was being found, and so was not known."""
         self._deps: dict[int, frozenset[int]] = {}
         self._keep: list[Expr] = []
         self._nodes: list[ast.expr] = []
@@ -169,6 +172,7 @@ class Evaluator:
         self.uses_callables: dict[Module, bool] = {}
         self.usage_cache: dict[Module, tuple[list[ast.expr], list[ast.BinOp], bool]] = {}
         self._replies: dict[Function, bool] = {}
+        self._rebuilt: dict[Function, int | None] = {}
         self._hints: dict[str, dict[int, dict[str, str]]] = {}
         self._ast_values: dict[tuple[int, int], Value] = {}
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
@@ -378,7 +382,9 @@ class Evaluator:
         self.work += 1
         self.total += 1
         if key in self._active or self.depth > MAX_EVAL_DEPTH or self.exhausted:
-            if key not in self._active:
+            if key in self._active:
+                self.cycles += 1
+            else:
                 self.hit_bound = True
             return Hole("…", self.span(frame, node), features=frozenset({"bound"}))
         self._active.add(key)
@@ -804,6 +810,9 @@ class Evaluator:
         wrapper = self._decorated(routine, node)
         if wrapper is not None:
             return self.invoke(wrapper, node, frame)
+        handed = self._handed_on(routine, node, frame)
+        if handed is not None:
+            return handed
         target = self.activation(routine, node, frame)
         if target is None:
             deps = externals.doubtful(self._argument_origins(node, frame), "bound")
@@ -819,6 +828,23 @@ class Evaluator:
             )
             result = result.along(step)
         return result
+
+    def _handed_on(self, routine: Routine, node: Call, frame: Frame) -> Value | None:
+        """The nested data that a function got, when it only rebuilds it."""
+        function = routine.function
+        if function not in self._rebuilt:
+            recurs = any(getattr(c.func, "name", "") == function.name for c in self.summary(function).calls)
+            self._rebuilt[function] = rebuilt.argument(function) if recurs else None
+        position = self._rebuilt[function]
+        if position is None:
+            return None
+        position -= routine.this is not None and function.is_method and "staticmethod" not in function.decorator_names
+        if not 0 <= position < len(node.args):
+            return None
+        given = self.eval(node.args[position], frame)
+        if not any(isinstance(o, (Map, Seq)) for o in options(given)):
+            return None
+        return join(replace(o, copied="deep") if isinstance(o, Seq) else o for o in options(given))
 
     def _made_of_turns(self, result: Value, target: Frame, span: Span) -> Value:
         """The result of a call, which is where what it makes of the kept turns that it got has its origin."""

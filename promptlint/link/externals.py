@@ -214,7 +214,9 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
 _COMMANDS = frozenset(
     ("subprocess.check_output", "subprocess.run", "subprocess.getoutput", "subprocess.getstatusoutput", "os.popen")
 )
-_ABOUT_THE_MACHINE = frozenset(("uname", "hostname", "which", "where", "sw_vers", "lsb_release", "nproc", "arch", "ver"))
+_ABOUT_THE_MACHINE = frozenset(
+    ("uname", "hostname", "which", "where", "sw_vers", "lsb_release", "nproc", "arch", "ver")
+)
 _VERSION = frozenset(("--version", "-version", "-V", "--help"))
 
 

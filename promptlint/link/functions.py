@@ -372,7 +372,7 @@ def _deque(ev: Evaluator, args: Given) -> Value | None:
 
 
 def _defaultdict(ev: Evaluator, args: Given) -> Value | None:
-    """A dict whose unknown keys hold what the factory makes."""
+    """A dict that is filled as ``dict`` does it, and whose other keys hold what the factory makes."""
     factory = args.get(0, "default_factory")
     empty: dict[str, Value] = {
         "builtins.list": Seq("list", (), args.span),
@@ -382,7 +382,12 @@ def _defaultdict(ev: Evaluator, args: Given) -> Value | None:
     made = empty.get(factory.name) if isinstance(factory, External) else None
     if made is None and isinstance(factory, Routine):
         made = ev.apply(factory, (), args.node, args.frame)
-    return Map({}, args.span, (made,) if made is not None else ())
+    filled = Map({}, args.span)
+    for given in args.values[1:2]:
+        filled = containers.update(filled, given, args.span)
+    for name, value in args.keywords.items():
+        filled = containers.set_key(filled, text(name, args.span), value, args.span)
+    return replace(filled, rest=(*filled.rest, made)) if made is not None else filled
 
 
 def _path(ev: Evaluator, args: Given) -> Value | None:

@@ -77,8 +77,8 @@ def mutate(ev: Evaluator, node: Mutate, frame: Frame) -> Value:
     return join(_mutate(ev, b, node, args, frame) for b in options(base))
 
 
-def _cell(ev: Evaluator, node: Mutate, frame: Frame) -> Lazy:
-    """What is put under a key: where it is a list that was cut or rewritten, that was done under the tests around it."""
+def _cell(ev: Evaluator, node: Mutate, frame: Frame) -> Value | Lazy:
+    """What is put under a key: a list that was cut or rewritten there was so under the tests around."""
     held = ev.lazy(node.args[1], frame)
     if not node.guards or not isinstance(held, Lazy):
         return held

@@ -1,0 +1,76 @@
+"""Functions that rebuild nested data as it was: what they return has the keys and the order of what they got.
+
+Code that sends requests itself cleans its body that way just ahead of the call (surrogates, secrets, values that JSON
+does not know). Step by step, such a recursion says nothing of the keys; as a whole, it hands the data on.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from promptlint.index import Function
+
+
+def argument(function: Function) -> int | None:
+    """The parameter whose data a recursive function rebuilds, by position; ``None`` when it does not."""
+    walked = {name for test in _type_tests(function.node) for name in test}
+    for position, parameter in enumerate(function.parameters):
+        if parameter.name in walked and _rebuilds(function.node, parameter.name, function.name):
+            return position
+    return None
+
+
+def _calls(node: ast.expr, name: str) -> bool:
+    func = node.func if isinstance(node, ast.Call) else node
+    return (func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "") == name
+
+
+def _type_tests(node: ast.AST) -> Iterator[tuple[str, ...]]:
+    """The names that are asked whether they are a dict."""
+    for test in ast.walk(node):
+        if isinstance(test, ast.Call) and _calls(test, "isinstance") and len(test.args) == 2:
+            kinds = {n.id if isinstance(n, ast.Name) else getattr(n, "attr", "") for n in ast.walk(test.args[1])}
+            if kinds & {"dict", "Mapping", "MutableMapping"} and isinstance(test.args[0], ast.Name):
+                yield (test.args[0].id,)
+
+
+def _rebuilds(node: ast.AST, data: str, name: str) -> bool:
+    """Whether each key of ``data`` gets what the function makes of its value, with none left out for its name."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.DictComp) and len(part.generators) == 1:
+            source = part.generators[0]
+            if not _items_of(source.iter, data) or not isinstance(source.target, ast.Tuple):
+                continue
+            key, value = source.target.elts
+            if _recurs(part.value, value, name) and not any(_mentions(t, key) for t in source.ifs):
+                return True
+        elif isinstance(part, ast.For) and _items_of(part.iter, data) and isinstance(part.target, ast.Tuple):
+            key, value = part.target.elts
+            stored = (s.value for s in part.body if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Subscript))
+            if len(part.body) == 1 and any(_recurs(v, value, name) for v in stored):
+                return True
+    return False
+
+
+def _items_of(node: ast.expr, data: str) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "items"
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == data
+    )
+
+
+def _recurs(node: ast.expr, value: ast.expr, name: str) -> bool:
+    """Whether a value is handed to the function itself."""
+    return any(
+        isinstance(call, ast.Call) and _calls(call, name) and any(_mentions(a, value) for a in call.args)
+        for call in ast.walk(node)
+    )
+
+
+def _mentions(node: ast.expr, name: ast.expr) -> bool:
+    wanted = name.id if isinstance(name, ast.Name) else ""
+    return any(isinstance(n, ast.Name) and n.id == wanted for n in ast.walk(node))
