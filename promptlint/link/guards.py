@@ -63,7 +63,7 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
                 if limit is None or limit > ANYTHING:
                     limits.append(limit)
                 continue
-            if _is_elapsed(ev, left, function) or _is_elapsed(ev, right, function):
+            if guard.sense and any(_is_elapsed(ev, part, function) for part in (left, right)):
                 limits.append(inf)  # a pause: what was cached is gone by then, or nearly
                 continue
         if asks_for_command(guard) and not limits:
