@@ -166,7 +166,7 @@ def match(ev: Evaluator, function: Function, caller: Function, call: Call) -> Ca
 
 
 def _is_one_of_many(ev: Evaluator, call: Call, function: Function, frame: Frame) -> bool:
-    """Whether a call is made on some object of a type that has more implementations of the method than are told apart."""
+    """Whether a call is made on an object of a type with more implementations of the method than are told apart."""
     if not isinstance(call.func, Attr) or call.func.name != function.name or function.owner is None:
         return False
     return any(

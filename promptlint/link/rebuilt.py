@@ -47,9 +47,10 @@ def _rebuilds(node: ast.AST, data: str, name: str) -> bool:
                 return True
         elif isinstance(part, ast.For) and _items_of(part.iter, data) and isinstance(part.target, ast.Tuple):
             key, value = part.target.elts
-            stored = (s.value for s in part.body if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Subscript))
-            if len(part.body) == 1 and any(_recurs(v, value, name) for v in stored):
-                return True
+            stored = part.body[0] if len(part.body) == 1 else None
+            if isinstance(stored, ast.Assign) and isinstance(stored.targets[0], ast.Subscript):
+                if _recurs(stored.value, value, name):
+                    return True
     return False
 
 

@@ -326,8 +326,8 @@ def test_every_model_row_can_be_reached() -> None:
         "claude-haiku-5-5 claude-opus-5 claude-sonnet-5 claude-opus-4-8 claude-opus-4-7 claude-opus-4-5 "
         "claude-opus-4-1 claude-sonnet-4-6 claude-sonnet-4-5 claude-haiku-4-5 claude-3-5-haiku-20241022 "
         "claude-3-haiku-20240307 claude-2.1 claude-3-opus-20240229",
-        "bedrock_anthropic": "anthropic.claude-opus-4-7 anthropic.claude-v2:1 anthropic.claude-3-7-sonnet-20250219-v1:0 "
-        "anthropic.claude-sonnet-4-5-20250929-v1:0",
+        "bedrock_anthropic": "anthropic.claude-opus-4-7 anthropic.claude-v2:1 "
+        "anthropic.claude-3-7-sonnet-20250219-v1:0 anthropic.claude-sonnet-4-5-20250929-v1:0",
         "bedrock_nova": "amazon.nova-pro-v1:0",
         "bedrock_openai": "openai.gpt-5.6-sol openai.gpt-oss-120b-1:0",
         "bedrock": "meta.llama3-70b-instruct-v1:0",
