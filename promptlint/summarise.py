@@ -582,14 +582,26 @@ class _Summariser:
 
     def update(self, target: ast.expr, op: str, args: tuple[Expr, ...], at: At) -> None:
         """An in-place change of what ``target`` names: the path, its aliases, and the container it is an element of."""
-        old = self.expr(target)
+        place = self._place_in_element(target)
+        old = self._env().get(place) or self.expr(target)
         new = Mutate(at, op, old, args, (*self.facts, *self.guards), self.loops)
         self._replace(target, old, new)
+        if place:
+            self._env()[place] = new
         root = _first(old)
         if isinstance(root, Attr) and not (isinstance(root.base, Param) and self._is_self(root.base.name)):
             path = next((k for k, v in self._env().items() if v is new and "." in k), None)
             if path is not None:
                 self.filled[path] = root
+
+    def _place_in_element(self, target: ast.expr) -> str:
+        """A name for a field of what is kept under a key (``self.chats[key].messages``), which is no path; else ""."""
+        held = target.value if isinstance(target, ast.Attribute) else None
+        if not isinstance(held, ast.Subscript) or isinstance(held.slice, ast.Slice):
+            return ""
+        root, _, rest = (syntax.dotted_path(held.value) or "").partition(".")
+        kept = self._is_self(root) if rest else root not in self.local
+        return f"[{ast.unparse(held)}].{target.attr}" if root and kept else ""  # type: ignore[attr-defined]
 
     def _is_self(self, name: str) -> bool:
         return self.function.is_method and self.function.parameters[0].name == name

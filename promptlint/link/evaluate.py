@@ -166,6 +166,7 @@ class Evaluator:
         self.written_later: dict[tuple[Class, str], bool] = {}
         self.borrowed: dict[Function, dict[Call, list[Expr]]] = {}
         """By function: what became of the results of calls that it changes in place."""
+        self.element_classes: dict[tuple[Class | Module, str], Class | None] = {}
         self.switches: dict[Span, tuple[Function, Write]] = {}
         self.on_command: dict[tuple[Function, frozenset[str]], bool] = {}
         self.command_tables: dict[Module, frozenset[str]] = {}

@@ -185,6 +185,7 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
     if cached is not None:
         return cached
     if ("state", *key) in ev.attributes_active:
+        ev.cycles += 1
         return Hole(f"self.{name}", span)
     ev.attributes_active.add(("state", *key))
     try:

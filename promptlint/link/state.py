@@ -18,8 +18,9 @@ from promptlint.expression import (
     Phi,
     unchanged,
 )
+from promptlint.expression import Item as ItemOf
 from promptlint.index import Class, Function, Module
-from promptlint.link import binding, callers, conditions, construction, growth, lent, switches
+from promptlint.link import binding, callers, conditions, construction, elements, growth, lent, switches
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -94,10 +95,16 @@ def written_later(ev: Evaluator, cls: Class, name: str) -> bool:
     key = (cls, name)
     known = ev.written_later.get(key)
     if known is None:
-        ev.written_later[key] = False  # while it is looked for
+        # While it is looked for, what is found of such objects on the way must not hold what they begin with.
+        ev.written_later[key] = bool(ev.program.storing(name, cls.module))
+        cycles = ev.cycles
         own = any(name in m.stores for c in ev.program.mro(cls) for m in c.methods.values())
         outside = (True for _ in changes(ev, Instance(cls, Span("", 0), None), name))
-        known = ev.written_later[key] = own or next(outside, False)
+        known = own or next(outside, False)
+        if not known and ev.cycles != cycles:
+            del ev.written_later[key]  # asked for in the middle of what would tell: not known yet
+            return True
+        ev.written_later[key] = known
     return known
 
 
@@ -274,6 +281,9 @@ def name_of(root: object) -> str:
 
 
 def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -> bool:
+    held = elements.class_of(ev, node, function)
+    if held is not None:
+        return held is cls or held in ev.program.mro(cls) or cls in ev.program.mro(held)
     made = unchanged(node)
     if isinstance(made, Call) and (ev.joining <= 2 or isinstance(made.func, (Definition, Global, Import))):
         # The class that is called tells enough; the object itself may be asked for right now.
@@ -303,6 +313,7 @@ def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _
     root = (base.cls, name)
     key = ("step", function, name, base.cls)
     if key in ev.attributes_active:
+        ev.cycles += 1
         return before
     ev.attributes_active.add(key)
     try:
@@ -371,6 +382,8 @@ def _seen_from(ev: Evaluator, function: Function, where: Expr, this: Instance, l
         frame.arguments, frame.this, frame.parent = maker.arguments, maker.this, maker.parent
         frame.path_loops, frame.bindings = maker.path_loops, maker.bindings
         frame.memo[id(made)] = this
+    elif isinstance(where, ItemOf) and elements.class_of(ev, where, function) is not None:
+        frame.memo[id(where)] = this  # one of those that a dict holds; what else it holds is not asked for here
     else:
         return generic
     return frame
