@@ -261,7 +261,7 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
         front = tuple(i for i in front if role_of(i.value) not in SYSTEM_ROLES)
     for item in front if history or mutations.is_sent(before.items) else ():  # else only built from its end
         edits.append(Edit("prepend", item.span, "inserted in front of older elements", item.guards, value=item.value))
-    if not back and not edits:
+    if not (front or back or edits):
         return before
     if not history:
         added = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in back)
