@@ -140,9 +140,9 @@ def bound(routine: Routine, call: Call) -> dict[str, Expr]:
     return dict(zip(names, plain, strict=False)) | {k: v for k, v in call.keywords if k is not None}
 
 
-def match(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:
+def match(ev: Evaluator, function: Function, caller: Function, call: Call, frame: Frame | None = None) -> Caller | None:
     """``call`` as one that runs ``function``, by what the called expression means; ``None`` when it is not known to."""
-    frame = ev.generic(caller)
+    frame = frame or ev.generic(caller)
     value = ev.resolve(call.func, frame)
     for option in options(value):
         if isinstance(option, Routine) and same_method(ev, option.function, function):

@@ -25,7 +25,7 @@ from promptlint.expression import Item as ItemOf
 from promptlint.index import Function
 from promptlint.link import callers, objects
 from promptlint.link.program import called_name
-from promptlint.link.values import Base, Cell, Entry, Map, Seq, Value, options, owner
+from promptlint.link.values import CALL, Base, Cell, Entry, Map, Seq, Value, options, owner
 from promptlint.merging import place_read
 from promptlint.span import Span
 
@@ -115,7 +115,9 @@ def borrowers(ev: Evaluator, lender: Function) -> Iterator[tuple[Function, Expr]
         seen += 1
         if seen > MAX_BORROWERS:
             return
-        if callers.match(ev, lender, function, call) is not None:
+        # Some state is being found out: what is not known of it for now is not to be remembered.
+        frame = ev.new_frame(function, CALL, this=ev.generic(function).this)
+        if callers.match(ev, lender, function, call, frame) is not None:
             for expr in changed:
                 yield function, expr
 
@@ -134,28 +136,29 @@ def _changed(ev: Evaluator, function: Function, call: Call) -> list[Expr]:
 
 
 def _borrowed_from(value: Expr) -> list[Call]:
-    """The calls whose results a value is, if something changed it in place."""
+    """The calls whose results something changed in place on the way to a value."""
     calls: list[Call] = []
-    changed = False
-    waiting = [value]
-    for node in each_once(waiting):
-        if isinstance(node, Call):
+    seen: set[tuple[int, bool]] = set()
+    waiting = [(value, False)]
+    while waiting:
+        node, changed = waiting.pop()
+        if (id(node), changed) in seen:
+            continue
+        seen.add((id(node), changed))
+        if isinstance(node, Call) and changed:
             calls.append(node)
         elif isinstance(node, Mutate):
-            changed = True
-            waiting.append(node.base)
+            waiting.append((node.base, True))
         elif isinstance(node, After):
-            changed = True
-            waiting.append(node.before)
+            waiting.append((node.before, True))
         elif isinstance(node, Either):
-            waiting.extend(node.options)
+            waiting.extend((option, changed) for option in node.options)
         elif isinstance(node, AfterLoop):
-            waiting.append(node.phi.before)
-            if node.phi.name in node.phi.state.steps:
-                waiting.append(node.phi.state.steps[node.phi.name])
+            step = node.phi.state.steps.get(node.phi.name) if not changed else None
+            waiting.extend((n, changed) for n in (node.phi.before, step) if n is not None)
         elif isinstance(node, Phi):
-            waiting.append(node.before)
-    return calls if changed else []
+            waiting.append((node.before, changed))
+    return calls
 
 
 def inside(value: Value, root: object, span: Span) -> Value | None:
