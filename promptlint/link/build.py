@@ -589,7 +589,7 @@ class _Builder(Layout):
                 continue
             seen.add((edit.kind, edit.span))
             function = self.ev.program.function_at(edit.span) or self.frame.function
-            if self._is_never_run(function):
+            if self._is_never_run(function) or self._only_sets_up(function):
                 continue
             if edit.kind == "window" and asks_of_first(g.test for g in edit.guards if g.test is not None):
                 continue
@@ -651,6 +651,13 @@ class _Builder(Layout):
     def _of_old_turns(self, place: Span) -> bool:
         module = next((m for m in self.ev.program.modules if m.path == place.path), None)
         return module is not None and thinking.only_of_old_turns(module.tree, place.line)
+
+    def _only_sets_up(self, function: Function) -> bool:
+        """Whether only constructors of its class call a method: what it changes was not sent by that object yet."""
+        if function.owner is None or function in self.on_way or function.decorators:
+            return False
+        found = callers.of(self.ev, function)
+        return bool(found) and all(c.function.name == "__init__" and c.function.owner is function.owner for c in found)
 
     def _is_never_run(self, function: Function) -> bool:
         """Whether nothing in the project, nor a library, runs a method off the way, or one of the same name."""
