@@ -230,12 +230,8 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
             return called
     if not last:
         return None
-    if last[0] not in knowledge.sink_suffixes:
-        if "messages" in keywords and keywords & {"model", "system", "tools", "system_prompt"}:
-            return _structural(ev, function, call)
-        return None
-    if not any(_plausible(ev, row, call) for row in knowledge.sinks_by_suffix[last[0]]):
-        return None
+    if not any(_plausible(ev, row, call) for row in knowledge.sinks_by_suffix.get(last[0], ())):
+        return _structural(ev, function, call)
     frame = ev.generic(function)
     value = ev.resolve(call.func, frame)
     unknown = False
@@ -252,9 +248,7 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     shaped = row_for_shape(knowledge, call)
     if shaped is not None and (unknown or _foreign_is_plausible(value)):
         return Sink(function, call, shaped, _receiver(ev, call, frame))
-    if "messages" in keywords and keywords & {"model", "system", "tools", "system_prompt"}:
-        return _structural(ev, function, call)
-    return None
+    return _structural(ev, function, call)
 
 
 def _plausible(ev: Evaluator, row: SinkRow, call: Call) -> bool:
@@ -351,6 +345,9 @@ def _foreign_is_plausible(value: Value) -> bool:
 
 def _structural(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     """A call that leaves the project with messages and what goes with them."""
+    given = {name for name, _ in call.keywords}
+    if "messages" not in given or not given & {"model", "system", "tools", "system_prompt"}:
+        return None
     value = ev.resolve(call.func, ev.generic(function))
     for option in options(value):
         if (
@@ -373,7 +370,7 @@ def candidates(ev: Evaluator, module: Module) -> Iterator[Function]:
                     seen.add(id(function))
                     yield function
     callables = _uses_callables(ev, module)
-    for function in (module.body, *module.functions) if callables else module.functions:
+    for function in (module.body, *module.functions):
         if id(function) not in seen and (callables or _mentions_messages(module, function)):
             seen.add(id(function))
             yield function
