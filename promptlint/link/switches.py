@@ -17,6 +17,7 @@ from promptlint.expression import (
     Guard,
     Import,
     Literal,
+    Mutate,
     Param,
     Phi,
     SeqOf,
@@ -131,10 +132,30 @@ def on_command(ev: Evaluator, function: Function, kept: frozenset[str] = frozens
                 and any(
                     any(map(asks_for_command, c.call.guards)) or on_command(ev, c.function, kept, hops + 1)
                     for c in callers.of(ev, function)
+                    if not _empties(ev, c)
                 )
             )
         )
     return known
+
+
+def _empties(ev: Evaluator, caller: callers.Caller) -> bool:
+    """Whether the caller clears the object of which it then calls a method: what that writes begins anew."""
+    on = _receiver(caller.call)
+    return on is not None and any(
+        isinstance(c.func, Attr) and c.func.name == "clear" and _receiver(c) == on
+        for c in ev.summary(caller.function).calls
+    )
+
+
+def _receiver(call: Call) -> str | None:
+    """The last name of the object of which a method is called, whatever was done to it since."""
+    if not isinstance(call.func, Attr):
+        return None
+    node = unchanged(call.func.base)
+    while isinstance(node, Mutate):
+        node = unchanged(node.base)
+    return getattr(node, "name", None)
 
 
 def only_on_command(ev: Evaluator, function: Function, below: tuple[Function, ...] = ()) -> bool:
@@ -154,10 +175,8 @@ def starts_anew(ev: Evaluator, function: Function, kept: frozenset[str]) -> bool
     summary = ev.summary(function)
     for call in summary.calls:
         if isinstance(call.func, Attr):
-            on = getattr(call.func.base, "name", None)
-            if (call.func.name == "clear" and on in kept) or (
-                call.func.name != "clear" and _ANEW.fullmatch(call.func.name)
-            ):
+            cleared = call.func.name == "clear"
+            if _receiver(call) in kept if cleared else _ANEW.fullmatch(call.func.name):
                 return True
     return any(write.name in kept and isinstance(write.value, SeqOf) for write in summary.writes) or makes_anew(
         ev, function, kept
