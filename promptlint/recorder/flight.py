@@ -40,7 +40,8 @@ _REMEMBERED = 256
 
 _inside: ContextVar[bool] = ContextVar("promptlint_inside", default=False)
 _recorders: tuple[Recorder, ...] = ()
-_flying: set[Flight] = set()
+_flying: dict[Flight, None] = {}
+"""The requests under way, in the order of sending."""
 
 
 def quietly(function: Callable[P, T]) -> Callable[P, T | None]:
@@ -157,7 +158,7 @@ class Flight:
         self._began: float | None = None
         self._data: list[bytes] = []
         self._size = 0
-        _flying.add(self)
+        _flying[self] = None
 
     @quietly
     def answered(self, status: int, headers: Mapping[str, str], *, decoded: bool = False) -> None:
@@ -179,7 +180,7 @@ class Flight:
     def ended(self, error: str | BaseException | None = None, *, early: bool = False) -> None:
         """The answer has ended, or will not come. ``early``: the program closed it, maybe before its end."""
         try:
-            _flying.remove(self)
+            del _flying[self]
         except KeyError:  # it has ended before, maybe in another thread just now
             return
         lasted = time.perf_counter() - self._clock
