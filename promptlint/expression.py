@@ -397,6 +397,17 @@ def unchanged(node: Expr) -> Expr:
     return node
 
 
+def earlier(node: Expr) -> tuple[Expr, ...]:
+    """What a value may have been ahead of a change in place, a call that got it, a loop or a choice; else nothing."""
+    if isinstance(node, Mutate):
+        return (node.base,)
+    if isinstance(node, (After, Phi)):
+        return (node.before,)
+    if isinstance(node, AfterLoop):
+        return (node.phi.before,)
+    return node.options if isinstance(node, Either) else ()
+
+
 _CONTAINERS = frozenset(("list", "dict", "set", "frozenset", "tuple", "str", "sorted", "bytearray"))
 """Builtins that make what has no method of the project."""
 
@@ -405,15 +416,10 @@ def is_container(node: Expr) -> bool:
     """Whether the function itself shows a list, dict, set or string, which has no method of the project."""
     waiting = [node]
     for node in each_once(waiting):
-        if isinstance(node, Mutate):
-            waiting.append(node.base)
-        elif isinstance(node, (Phi, After)):
-            waiting.append(node.before)
-        elif isinstance(node, AfterLoop):
-            waiting.append(node.phi.before)
-        elif isinstance(node, Either):
-            waiting.extend(node.options)
-        elif not isinstance(node, (SeqOf, DictOf, Comp, Literal, Concat, Formatted)) and not _makes_container(node):
+        before = earlier(node)
+        waiting.extend(before)
+        shown = isinstance(node, (SeqOf, DictOf, Comp, Literal, Concat, Formatted)) or _makes_container(node)
+        if not before and not shown:
             return False
     return True
 

@@ -277,7 +277,7 @@ MUTATORS = frozenset(
 )
 
 
-_ATOMS = frozenset(
+ATOMS = frozenset(
     [str, bytes, int, bool, float, complex, type(None), type(...), ast.Constant]
     + [
         made
@@ -286,7 +286,7 @@ _ATOMS = frozenset(
     ]
 )
 """Classes of what stands in a tree and has nothing in it."""
-_LEAVES = _ATOMS | {ast.Name}
+_LEAVES = ATOMS | {ast.Name}
 """Those that say nothing to the index by themselves; most nodes of a tree are such."""
 
 
@@ -326,17 +326,8 @@ def _aliased(value: ast.expr | None) -> ast.expr | None:
             return value if isinstance(value, (ast.Attribute, ast.Name)) else None
 
 
-def push_children(node: ast.AST, stack: list[ast.AST]) -> None:
+def push_children(node: ast.AST, stack: list[ast.AST], without: frozenset[type] = _LEAVES) -> None:
     """As ``stack.extend(ast.iter_child_nodes(node))``, without leaves and in a fraction of the time."""
-    _push(node, stack, _LEAVES)
-
-
-def push_names_and_children(node: ast.AST, stack: list[ast.AST]) -> None:
-    """As ``push_children``, with the names."""
-    _push(node, stack, _ATOMS)
-
-
-def _push(node: ast.AST, stack: list[ast.AST], without: frozenset[type]) -> None:
     for name in node._fields:
         value: Any = getattr(node, name, None)
         if isinstance(value, list):

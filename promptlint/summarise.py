@@ -44,6 +44,7 @@ from promptlint.expression import (
     Unknown,
     Write,
     each_once,
+    earlier,
     unchanged,
 )
 from promptlint.index import MUTATORS, Function
@@ -957,20 +958,14 @@ def is_mutated(value: Expr, initial: Expr | None) -> bool:
     for node in each_once(stack):
         if node is initial:
             continue
-        if isinstance(node, Mutate):
-            if _rooted(node.base, initial):
+        before = earlier(node)
+        if isinstance(node, (Mutate, After)):
+            if any(_rooted(one, initial) for one in before):
                 return True
-        elif isinstance(node, After):
-            if _rooted(node.before, initial):
-                return True
-        elif isinstance(node, Either):
-            stack.extend(node.options)
-        elif isinstance(node, AfterLoop):
-            stack.append(node.phi.before)
-            if node.phi.name in node.phi.state.steps:
-                stack.append(node.phi.state.steps[node.phi.name])
-        elif isinstance(node, Phi):
-            stack.append(node.before)
+            continue
+        stack.extend(before)
+        if isinstance(node, AfterLoop) and node.phi.name in node.phi.state.steps:
+            stack.append(node.phi.state.steps[node.phi.name])
     return False
 
 
@@ -979,14 +974,7 @@ def _rooted(node: Expr, initial: Expr | None) -> bool:
     for current in each_once(waiting):
         if current is initial:
             return True
-        if isinstance(current, Mutate):
-            waiting.append(current.base)
-        elif isinstance(current, (After, Phi)):
-            waiting.append(current.before)
-        elif isinstance(current, AfterLoop):
-            waiting.append(current.phi.before)
-        elif isinstance(current, Either):
-            waiting.extend(current.options)
+        waiting.extend(earlier(current))
     return False
 
 

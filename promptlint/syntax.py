@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from promptlint.index import MUTATORS, Function, push_children, push_names_and_children, terminal
+from promptlint.index import ATOMS, MUTATORS, Function, push_children, terminal
 
 YIELDED = "<yielded>"
 SESSION_STORES = frozenset(("session_state", "user_session"))
@@ -84,7 +84,7 @@ def local_names(node: ast.AST) -> frozenset[str]:
             names.update((a.asname or a.name.split(".")[0]) for a in item.names)
         elif isinstance(item, ast.ExceptHandler) and item.name:
             names.add(item.name)
-        push_names_and_children(item, stack)
+        push_children(item, stack, ATOMS)
     return frozenset(names - declared)
 
 

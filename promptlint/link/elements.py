@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Either, Expr, Global, Item, Mutate, Param, each_once, unchanged
+from promptlint.expression import Attr, Expr, Global, Item, Param, each_once, earlier
 from promptlint.index import Class, Function, Module, terminal
 
 if TYPE_CHECKING:
@@ -39,12 +39,9 @@ def _ways(node: Expr) -> Iterator[Expr]:
     """What a dict may have been before this body filled it."""
     waiting = [node]
     for part in each_once(waiting):
-        part = unchanged(part)
-        if isinstance(part, Mutate):
-            waiting.append(part.base)
-        elif isinstance(part, Either):
-            waiting.extend(part.options)
-        else:
+        before = earlier(part)
+        waiting.extend(before)
+        if not before:
             yield part
 
 

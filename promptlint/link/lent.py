@@ -12,14 +12,13 @@ from promptlint.expression import (
     AfterLoop,
     Attr,
     Call,
-    Either,
     Expr,
     Free,
     Global,
     Mutate,
     Once,
-    Phi,
     each_once,
+    earlier,
 )
 from promptlint.expression import Item as ItemOf
 from promptlint.index import Function
@@ -78,18 +77,14 @@ def _places(result: Expr) -> set[str]:
             place = place_read(node)
             if place is not None:
                 found.add(place)
-        elif isinstance(node, (ItemOf, Mutate)):
+        elif isinstance(node, ItemOf):
             waiting.append(node.base)
         elif isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name in _CELL:
             waiting.append(node.func.base)
-        elif isinstance(node, After):
-            waiting.append(node.before)
-        elif isinstance(node, (Phi, AfterLoop)):
-            waiting.append(node.before if isinstance(node, Phi) else node.phi.before)
-        elif isinstance(node, Either):
-            waiting.extend(node.options)
         elif isinstance(node, Once):
             waiting.append(node.value)
+        else:
+            waiting.extend(earlier(node))
     return found
 
 
@@ -147,17 +142,9 @@ def _borrowed_from(value: Expr) -> list[Call]:
         seen.add((id(node), changed))
         if isinstance(node, Call) and changed:
             calls.append(node)
-        elif isinstance(node, Mutate):
-            waiting.append((node.base, True))
-        elif isinstance(node, After):
-            waiting.append((node.before, True))
-        elif isinstance(node, Either):
-            waiting.extend((option, changed) for option in node.options)
-        elif isinstance(node, AfterLoop):
-            step = node.phi.state.steps.get(node.phi.name) if not changed else None
-            waiting.extend((n, changed) for n in (node.phi.before, step) if n is not None)
-        elif isinstance(node, Phi):
-            waiting.append((node.before, changed))
+        if isinstance(node, AfterLoop) and not changed and node.phi.name in node.phi.state.steps:
+            waiting.append((node.phi.state.steps[node.phi.name], False))
+        waiting.extend((before, changed or isinstance(node, (Mutate, After))) for before in earlier(node))
     return calls
 
 

@@ -77,7 +77,6 @@ class Program:
         self._methods: dict[str, tuple[Function, ...]] = {}
         self._mros: dict[Class, tuple[Class, ...]] = {}
         self._calls: dict[tuple[str, frozenset[str]], tuple[tuple[Function, Call], ...]] = {}
-        self._handing: dict[tuple[str, frozenset[str]], tuple[tuple[Function, Call], ...]] = {}
         self._stores: dict[str, list[tuple[str, list[Function]]]] = {}
         self._imports: dict[tuple[SourceRef, str], tuple[SourceRef, str] | None] = {}
         self._around: dict[tuple[str, int], Function] = {}
@@ -182,7 +181,7 @@ class Program:
         search = re.compile(how.encode()).search
 
         def matches(ref: SourceRef) -> object:
-            module = self._modules.get(ref) if indexed is not None else None
+            module = self._modules.get(ref)
             return indexed(module) if indexed is not None and module is not None else search(ref.data)
 
         return matches
@@ -449,17 +448,11 @@ class Program:
 
     def calls_named(self, name: str, near: Module) -> Iterator[tuple[Function, Call]]:
         """Every call of something called ``name`` that may be the project's, with the function it stands in."""
-        key = (name, self._users(near))
-        if key not in self._calls:
-            how = rf"{name}(?<!\w{name})(?<!def {name})\s*\("
-            self._calls[key] = tuple(
-                (function, call)
-                for module in self.mentioning(name, how, near, lambda m: name in m.called)
-                for function in module.called.get(name, ())
-                for call in self.summary(function).calls
-                if called_name(call) == name and not (isinstance(call.func, Attr) and is_container(call.func.base))
-            )
-        yield from self._calls[key]
+
+        def fits(call: Call) -> bool:
+            return called_name(call) == name and not (isinstance(call.func, Attr) and is_container(call.func.base))
+
+        yield from self._noted(name, name, rf"{name}(?<!\w{name})(?<!def {name})\s*\(", near, fits)
 
     def base_constructor_calls(self, cls: Class) -> Iterator[tuple[Function, Call]]:
         """Every call of ``__init__`` in the classes below ``cls``, and in files that call that of ``cls`` by name."""
@@ -474,18 +467,26 @@ class Program:
 
     def handed_over(self, name: str, near: Module) -> Iterator[tuple[Function, Call]]:
         """Every call that gets something called ``name`` as an argument."""
-        key = (name, self._users(near))
-        if key not in self._handing:
-            noted = f"&{name}"
-            how = rf"{name}(?<!\w{name})\s*[,)#]"
-            self._handing[key] = tuple(
+
+        def fits(call: Call) -> bool:
+            return any(reference_name(a) == name for a in (*call.args, *(v for _, v in call.keywords)))
+
+        yield from self._noted(name, f"&{name}", rf"{name}(?<!\w{name})\s*[,)#]", near, fits)
+
+    def _noted(
+        self, name: str, noted: str, how: str, near: Module, fits: Callable[[Call], bool]
+    ) -> tuple[tuple[Function, Call], ...]:
+        """The calls that fit, in the functions that ``Module.called`` lists under ``noted``; searched for once."""
+        key = (noted, self._users(near))
+        if key not in self._calls:
+            self._calls[key] = tuple(
                 (function, call)
                 for module in self.mentioning(name, how, near, lambda m: noted in m.called)
                 for function in module.called.get(noted, ())
                 for call in self.summary(function).calls
-                if any(reference_name(a) == name for a in (*call.args, *(v for _, v in call.keywords)))
+                if fits(call)
             )
-        yield from self._handing[key]
+        return self._calls[key]
 
 
 def _importing(package: str) -> re.Pattern[bytes]:

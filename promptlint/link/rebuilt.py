@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
-from promptlint.index import Function
+from promptlint.index import Function, terminal
 
 
 def argument(function: Function) -> int | None:
@@ -21,16 +22,15 @@ def argument(function: Function) -> int | None:
     return None
 
 
-def _calls(node: ast.expr, name: str) -> bool:
-    func = node.func if isinstance(node, ast.Call) else node
-    return (func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "") == name
+def _calls(node: ast.AST, name: str) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and terminal(node.func) == name
 
 
 def _type_tests(node: ast.AST) -> Iterator[tuple[str, ...]]:
     """The names that are asked whether they are a dict."""
     for test in ast.walk(node):
-        if isinstance(test, ast.Call) and _calls(test, "isinstance") and len(test.args) == 2:
-            kinds = {n.id if isinstance(n, ast.Name) else getattr(n, "attr", "") for n in ast.walk(test.args[1])}
+        if _calls(test, "isinstance") and len(test.args) == 2:
+            kinds = {terminal(n) for n in ast.walk(test.args[1]) if isinstance(n, ast.expr)}
             if kinds & {"dict", "Mapping", "MutableMapping"} and isinstance(test.args[0], ast.Name):
                 yield (test.args[0].id,)
 
@@ -66,10 +66,7 @@ def _items_of(node: ast.expr, data: str) -> bool:
 
 def _recurs(node: ast.expr, value: ast.expr, name: str) -> bool:
     """Whether a value is handed to the function itself."""
-    return any(
-        isinstance(call, ast.Call) and _calls(call, name) and any(_mentions(a, value) for a in call.args)
-        for call in ast.walk(node)
-    )
+    return any(_calls(call, name) and any(_mentions(a, value) for a in call.args) for call in ast.walk(node))
 
 
 def _mentions(node: ast.expr, name: ast.expr) -> bool:
