@@ -38,19 +38,19 @@ def _type_tests(node: ast.AST) -> Iterator[tuple[str, ...]]:
 def _rebuilds(node: ast.AST, data: str, name: str) -> bool:
     """Whether each key of ``data`` gets what the function makes of its value, with none left out for its name."""
     for part in ast.walk(node):
-        if isinstance(part, ast.DictComp) and len(part.generators) == 1:
-            source = part.generators[0]
-            if not _items_of(source.iter, data) or not isinstance(source.target, ast.Tuple):
+        match part:
+            case ast.DictComp(
+                generators=[ast.comprehension(target=ast.Tuple(elts=[key, value]), iter=items, ifs=tests)]
+            ):
+                stored = part.value
+            case ast.For(
+                target=ast.Tuple(elts=[key, value]), iter=items, body=[ast.Assign([ast.Subscript(), *_], made)]
+            ):
+                stored, tests = made, []
+            case _:
                 continue
-            key, value = source.target.elts
-            if _recurs(part.value, value, name) and not any(_mentions(t, key) for t in source.ifs):
-                return True
-        elif isinstance(part, ast.For) and _items_of(part.iter, data) and isinstance(part.target, ast.Tuple):
-            key, value = part.target.elts
-            stored = part.body[0] if len(part.body) == 1 else None
-            if isinstance(stored, ast.Assign) and isinstance(stored.targets[0], ast.Subscript):
-                if _recurs(stored.value, value, name):
-                    return True
+        if _items_of(items, data) and _recurs(stored, value, name) and not any(_mentions(t, key) for t in tests):
+            return True
     return False
 
 
