@@ -14,7 +14,7 @@ from typing import Literal
 
 from promptlint.finding import Applicability, Confidence, Finding, Fix, Option, Region, Scope, Severity
 from promptlint.provider import Facts
-from promptlint.request import Axis, Break, Breakpoint, Cause, Kind, Moment, Mutator, Request, Segment
+from promptlint.request import WRAPPED, Axis, Break, Breakpoint, Cause, Kind, Moment, Mutator, Request, Segment
 from promptlint.span import Span
 from promptlint.tokens import UNKNOWN, ZERO, Interval
 
@@ -199,6 +199,8 @@ def assumed(request: Request) -> bool:
 def unmarked(request: Request) -> bool:
     """Whether the provider caches nothing here today, because it wants a breakpoint and none is set."""
     facts = request.facts
+    if WRAPPED in request.open:
+        return False
     return facts.trigger == "explicit" and facts.max_breakpoints is not None and not request.breakpoints
 
 

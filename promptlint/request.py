@@ -120,6 +120,9 @@ class Segment:
 LEFT_OUT = ""
 """Stands among the alternatives of a parameter for a request without it."""
 
+WRAPPED = "what the wrapper does"
+"""Stands under ``Request.open`` where a wrapper of the user's sends, which may set markers of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:

@@ -114,6 +114,8 @@ class SinkRow:
     keeper: tuple[str, ...] = ()
     returns: dict[str, str] = field(default_factory=dict)
     decorates: bool = False
+    own: bool = False
+    """A row of the user's, who may mean a function of the project itself."""
 
     @property
     def suffix(self) -> str:
@@ -277,6 +279,10 @@ class Knowledge:
     sinks_by_suffix: dict[str, tuple[SinkRow, ...]] = field(default_factory=dict)
     """By the last name of ``call``, most specific ``call`` first."""
     sink_suffixes: frozenset[str] = frozenset()
+    own_sinks: dict[str, SinkRow] = field(default_factory=dict)
+    """The user's rows by what they name, which may be a function of the project."""
+    own_sources: dict[str, SourceRow] = field(default_factory=dict)
+    """The same, for what varies."""
 
 
 def load(extra: Mapping[str, Sequence[Mapping[str, object]]] | None = None) -> Knowledge:
@@ -290,7 +296,12 @@ def load(extra: Mapping[str, Sequence[Mapping[str, object]]] | None = None) -> K
         return _builtin()
     own = _Rows()
     own.read(dict(rows), "[tool.promptlint]")
-    return _index(own, _builtin_rows())
+    own.sinks = [replace(sink, own=True) for sink in own.sinks]
+    return replace(
+        _index(own, _builtin_rows()),
+        own_sinks={f"{t}.{row.call}" if t else row.call: row for row in own.sinks for t in row.types or ("",)},
+        own_sources={row.name: row for row in own.sources},
+    )
 
 
 class _Row:

@@ -62,6 +62,7 @@ from promptlint.link.values import (
     owner,
 )
 from promptlint.request import (
+    WRAPPED,
     Branch,
     Cause,
     Kind,
@@ -250,6 +251,8 @@ class _Builder(Layout):
     def _open(self) -> Iterator[str]:
         """What may add to the request without being seen, each once."""
         yield from dict.fromkeys(self.parts.open)
+        if self.sink.row.own:
+            yield WRAPPED
         marked = self.marker_seen or any(edit.kind == "mark" for edit, _ in self.edits)
         if marked and not self.breakpoints and not self.placed:
             yield "markers set elsewhere"
@@ -532,7 +535,7 @@ class _Builder(Layout):
             return Reuse(False, "loop", "this loop sends one request after another", fanning[-1].span)
         if chain.entry is not None and chain.entry[0].repeats:
             row, place = chain.entry
-            return Reuse(False, "entry", f"this is a {row.evidence}", place)
+            return Reuse(False, "entry", f"this is {row.evidence}", place)
         if chain.kind == "assumed" or (chain.entry is not None and chains.is_started(chain.entry[0])):
             offered = (f.function for f in chain.frames if chains.is_offered(self.ev, f.function))
             if (function := next(offered, None)) is not None:

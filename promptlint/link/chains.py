@@ -215,8 +215,9 @@ def _find_entry(ev: Evaluator, function: Function) -> EntryRow | None:
                     public = not function.name.startswith("_")
                     if any(fnmatchcase(function.name, m) for m in methods) if methods else public:
                         return row
+    full = f"{module.name}.{function.qualname}"
     for row in rows:
-        if row.how == "function" and row.pattern == function.name:
+        if row.how == "function" and _fits(function.name, row.pattern) and _fits(row.pattern, full):
             return row
     if isinstance(function.node, ast.Module):
         imported = {v.dotted.split(".")[0] for v in ev.summary(function).names.values() if hasattr(v, "dotted")}

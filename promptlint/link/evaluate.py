@@ -58,6 +58,7 @@ from promptlint.link import (
     loops,
     mutations,
     objects,
+    own,
     prompts,
     rebuilt,
     sinks,
@@ -806,6 +807,10 @@ class Evaluator:
         """Runs a function of the project on the arguments of ``node``."""
         function = routine.function
         span = self.span(frame, node)
+        if self.knowledge.own_sinks or self.knowledge.own_sources:
+            told = self._told(routine, node, frame)
+            if told is not None:
+                return told
         if self.replies(function):
             return externals.reply(self, node, frame)
         wrapper = self._decorated(routine, node)
@@ -829,6 +834,17 @@ class Evaluator:
             )
             result = result.along(step)
         return result
+
+    def _told(self, routine: Routine, node: Call, frame: Frame) -> Value | None:
+        """What a call gives of which a row of the user says what it does."""
+        if sinks.own_row(self, routine, node) is not None:
+            return externals.reply(self, node, frame)
+        called = ".".join(reversed(sinks.chain(node.func)))
+        row = own.row_for(self.knowledge.own_sources, self.program, routine.function, called)
+        if row is None:
+            return None
+        shown = self.snippet(frame, node.at, 50)
+        return externals.source(row, self.span(frame, node), frame.level_at(node.loops), shown)
 
     def _handed_on(self, routine: Routine, node: Call, frame: Frame) -> Value | None:
         """The nested data that a function got, when it only rebuilds it."""

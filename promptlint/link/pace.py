@@ -27,7 +27,7 @@ def of(ev: Evaluator, chain: Chain) -> Pace | None:
     """The shortest time between two requests, in seconds; ``None`` where nothing tells."""
     if chain.loops:
         return _of_loop(ev, chain)
-    if chain.entry is not None and chain.entry[0].evidence == "scheduler":
+    if chain.entry is not None and chain.entry[0].evidence == "a scheduler":
         return next((p for p in _of_schedule(_entry_function(chain))), None)
     return None
 

@@ -36,7 +36,7 @@ def files(program: Program) -> list[SourceRef]:
 
 
 def _possible(program: Program, row: SinkRow) -> bool:
-    return row.by_shape or any(program.knows(name.partition(".")[0]) for name in row.types or (row.call,))
+    return row.own or row.by_shape or any(program.knows(name.partition(".")[0]) for name in row.types or (row.call,))
 
 
 def _shapes(row: SinkRow) -> Iterator[_Shape]:
@@ -45,6 +45,9 @@ def _shapes(row: SinkRow) -> Iterator[_Shape]:
         for name in row.types:
             library, _, cls = name.partition(".")
             yield _Shape((library,), cls.rpartition(".")[2], frozenset(), True)
+        return
+    if row.own:  # any call of that name may be it, of whatever object
+        yield _Shape((), last, frozenset(), False)
         return
     tells = bool(path) or (row.by_shape and bool(row.requires) and not {*row.requires} & {*row.positional})
     yield _Shape(tuple(f".{p}" for p in path) if row.types else tuple(path), last, frozenset(row.requires), tells)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from promptlint.expression import At, Attr, Call, Definition, Expr, Free, Global, Import, unchanged
 from promptlint.index import Function, Module, terminal
 from promptlint.knowledge import Knowledge, SinkRow
+from promptlint.link import own
 from promptlint.link.values import External, Hole, Instance, Routine, Type, Value, options
 
 if TYPE_CHECKING:
@@ -234,6 +235,9 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
         return _structural(ev, function, call)
     frame = ev.generic(function)
     value = ev.resolve(call.func, frame)
+    row = own_row(ev, value, call)
+    if row is not None:
+        return Sink(function, call, row, _receiver(ev, call, frame))
     unknown = False
     for option in options(value):
         if isinstance(option, External):
@@ -251,8 +255,29 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     return _structural(ev, function, call)
 
 
+def own_row(ev: Evaluator, value: Value, call: Call) -> SinkRow | None:
+    """The user's row for what is called, wherever that is defined; by position arguments are those of the function."""
+    rows = ev.knowledge.own_sinks
+    if not rows:
+        return None
+    called = ".".join(reversed(chain(call.func)))
+    for option in options(value):
+        if isinstance(option, Routine):
+            row = own.row_for(rows, ev.program, option.function, called)
+            if row is not None and not row.positional:
+                names = [p.name for p in option.function.parameters if p.kind == "positional"]
+                return replace(row, positional=tuple(names[option.function.is_method and option.this is not None :]))
+            if row is not None:
+                return row
+    last = chain(call.func)[:1]
+    found = rows.get(f"*.{last[0]}") if last else None
+    return found if found is not None and isinstance(call.func, Attr) else None
+
+
 def _plausible(ev: Evaluator, row: SinkRow, call: Call) -> bool:
     """Whether it is worth asking what a call calls: path or arguments fit, and the project knows the library."""
+    if row.own:
+        return True
     keywords = {k for k, _ in call.keywords}
     told = bool(keywords & {*row.requires, *row.parts}) or None in keywords or len(call.args) > 1
     names, wanted = chain(call.func), row.call.split(".")[::-1]
