@@ -13,7 +13,7 @@ from promptlint.expression import Global, Guard, Literal, Test
 from promptlint.finding import Region
 from promptlint.knowledge import ClientRow
 from promptlint.link import binding, containers, decorators, objects, parameters, prompts, serveredits, strings
-from promptlint.link.bodies import is_posting, url_text
+from promptlint.link.bodies import is_posting, spoken_to, urls_in
 from promptlint.link.causes import Causes
 from promptlint.link.markers import mentions_marker, ttl_of
 from promptlint.link.messages import SYSTEM_ROLES, looks_like_messages
@@ -353,7 +353,7 @@ class Arguments(Causes):
         settings = self.ev.settings_provider
         if settings:
             return settings
-        urls = [u for v in (*self.parts.base_urls, *self.parts.urls) for o in options(v) if (u := url_text(o))]
+        urls = [u for v in (*self.parts.base_urls, *self.parts.urls) for o in options(v) for u in urls_in(o)]
         certain = {*self.parts.vendors, *(c.provider for c in self.parts.clients), self.sink.row.provider} - {"unknown"}
         if len(certain) == 1 and self.parts.vendors and not self.parts.base_urls and not self.parts.urls:
             return self.parts.vendors[0]
@@ -364,8 +364,10 @@ class Arguments(Causes):
         fitting = [p for p in known if named and providers.family(p) == providers.family(named)]
         # What Anthropic's client alone can call goes to no other's.
         client = next(iter(fitting or (known if providers.family(named or "unknown") != "anthropic" else ())), "")
+        spoken = named or (spoken_to(urls) if is_posting(row) else "")
+        url = _of_several(urls, spoken, model)
         api = " ".join(x for x in (row.id if row.id != "structural" else "", client or named) if x)
-        found = providers.identify(api=api or None, base_url=urls[0] if urls else None, model=model)
+        found = providers.identify(api=api or (spoken if url is None and urls else None), base_url=url, model=model)
         if found == "unknown" and (client or named):
             return client or named
         return found
@@ -390,6 +392,30 @@ class Arguments(Causes):
             return facts
         least = min(providers.facts(p, None).minimum for p in offered)
         return replace(facts, minimum=least, minimum_known=False) if least < facts.minimum else facts
+
+
+def _of_several(urls: list[str], spoken: str, model: str | None) -> str | None:
+    """The address that a request goes to: where a table holds those of several vendors, one that speaks the call's
+    language, and of these the one whose model is named, or the language's own; ``None`` where none of them does."""
+    told: dict[str, str] = {}
+    for url in urls:
+        vendor = providers.identify(api=None, base_url=url, model=None)
+        if vendor != providers.UNKNOWN:
+            told.setdefault(vendor, url)
+    if len(told) < 2:
+        return next(iter(told.values()), urls[0] if urls else None)
+    family = providers.family(spoken) if spoken else ""
+    named = providers.identify(api=None, base_url=None, model=model)
+    fitting = [v for v in told if _speaks(v, family)]
+    return next((told[v] for v in (named, spoken, *fitting) if v in fitting), None)
+
+
+def _speaks(vendor: str, family: str) -> bool:
+    """Whether requests in the form of a family's API reach a vendor; OpenAI's form is the one that others take."""
+    own = providers.family(vendor)
+    if family == "openai":
+        return own not in ("anthropic", "gemini") or vendor == family
+    return own == family
 
 
 def _vendors_asked_for(guard: Guard) -> Iterator[str]:

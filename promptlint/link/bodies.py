@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 POSTING = frozenset(("post", "request", "stream", "Request", "urlopen"))
 """Last names of calls that post any body to any address."""
 _PATH = re.compile(r"^(\w+:)?/*[^/]*")
+_SCHEME = re.compile(r"(?=https?://)")
+_WIRES = (
+    (re.compile(r"/messages\b"), "anthropic"),
+    (re.compile(r":(stream)?generatecontent\b", re.I), "gemini"),
+    (re.compile(r"/(chat/completions|completions|responses)\b"), "openai"),
+)
+"""Paths of requests, and the vendor in whose form they are."""
 _ENDPOINT = re.compile(
     r"chat|compl|message|generat|respon|infer|invoke|predict|converse|llm|model|deployment|(?<!\w)ai(?!\w)", re.I
 )
@@ -46,7 +53,7 @@ def may_ask(ev: Evaluator, sink: Sink, frame: Frame) -> bool | None:
         return False
     arguments = list(_arguments(ev, sink, frame))
     addresses = [o for name, value in arguments if row.parts.get(name) == "url" for o in options(value)]
-    urls = [url for address in addresses if (url := url_text(address))]
+    urls = [url for address in addresses for url in urls_in(address)]
     if _speaks_of(_OTHER_MODEL, sink):
         return False
     others = [_OTHER_MODEL.search(url.lower()) is not None for url in urls]
@@ -146,8 +153,15 @@ def _may_be_endpoint(urls: list[str]) -> bool:
     return not paths or any(_ENDPOINT.search(path) for path in paths)
 
 
-def url_text(value: Value) -> str | None:
-    """An address with "x" for what is not known of it."""
-    if isinstance(value, Text):
-        return "".join(p.text or "x" for p in value.pieces) or None
-    return None
+def urls_in(value: Value) -> list[str]:
+    """The addresses that a text may be, each with "x" for what is not known of it: several where one of a table is
+    taken, whose entries stand one after the other in the text."""
+    if not isinstance(value, Text):
+        return []
+    whole = "".join(p.text or "x" for p in value.pieces)
+    return [url for url in _SCHEME.split(whole) if url.removeprefix("https://").removeprefix("http://")]
+
+
+def spoken_to(urls: list[str]) -> str:
+    """The vendor whose API has a path like that of an address; empty where none is known."""
+    return next((vendor for url in urls for wire, vendor in _WIRES if wire.search(url)), "")
