@@ -53,6 +53,10 @@ _FROM_THE_END = re.compile(
     r"\bdesc\b|\boffset\b|\border\s+by\b[^{]*\{.*\blimit\b|^(?!.*\border\s+by\b)", re.IGNORECASE | re.DOTALL
 )
 """A query whose limit may leave out the oldest rows: one in ascending order keeps those."""
+_PAGE_NAMES = frozenset(
+    ["cursor", "start_cursor", "next_cursor", "page_token", "next_token", "starting_token", "pageToken", "nextToken"]
+)
+"""What a load is given that begins where the one before it ended."""
 _LIMIT_NAMES = frozenset(
     [
         "limit",
@@ -105,6 +109,8 @@ _CLOCK_METHODS: dict[str, float | None] = {
     "tm_mday": strings.DAY,
     "tm_hour": strings.HOUR,
     "days": strings.DAY,
+    "tzinfo": None,
+    "tm_zone": None,
 }
 
 
@@ -409,7 +415,9 @@ def unknown(ev: Evaluator, name: str, args: Given) -> Value:
 
 
 def _window(args: Given) -> int | None:
-    """The number of rows that a load is limited to."""
+    """The number of rows that a load is limited to; none for one page of several, which starts where another ended."""
+    if _PAGE_NAMES & args.keywords.keys():
+        return None
     for name, value in args.keywords.items():
         if name in _LIMIT_NAMES and isinstance(value, Const) and isinstance(value.value, int) and value.value > 1:
             return value.value
