@@ -13,9 +13,8 @@ from promptlint.span import Span
 VERBS = ("ignore", "file-ignore", "lifetime", "one-shot", "tokens")
 LIFETIMES = ("constant", "process", "conversation", "turn", "call")
 
-_COMMENT = re.compile(r"#\s*promptlint:\s*(?P<body>.*)")
+_COMMENT = re.compile(r"#\s*promptlint:\s*(?P<body>.*?)(?=\s+#\s|\s*$)")
 _BODY = re.compile(r"(?P<verb>[\w-]+)\s*(?:\[(?P<list>[^\]]*)\]|=\s*(?P<value>[\w-]+))?\s*(?P<reason>.*)")
-_NEXT = re.compile(r"\s#\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,8 @@ def read(path: str, text: str) -> tuple[Comment, ...]:
     alone = {number for number, (column, _) in comments.items() if not lines[number - 1][:column].strip()}
     found = []
     for number, (column, string) in comments.items():
-        match = _COMMENT.search(string)
-        if match is None:
+        matches = list(_COMMENT.finditer(string))
+        if not matches:
             continue
         target = number
         while target in alone:
@@ -69,10 +68,9 @@ def read(path: str, text: str) -> tuple[Comment, ...]:
         for first, last in strings:
             if target in (first, last):
                 covered.update(range(first, last + 1))
-        start = column + match.start() + 1
-        body = _NEXT.split(match["body"].rstrip(), maxsplit=1)[0]
-        span = Span(path, number, start, number, start + match.start("body") - match.start() + len(body))
-        found.append(_comment(span, body, frozenset(covered)))
+        for match in matches:
+            span = Span(path, number, column + match.start() + 1, number, column + match.end() + 1)
+            found.append(_comment(span, match["body"], frozenset(covered)))
     return tuple(found)
 
 

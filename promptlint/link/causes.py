@@ -26,6 +26,8 @@ from promptlint.link.switches import (
     on_command,
     starts_anew,
 )
+from promptlint.link.told import number
+from promptlint.link.told import tokens as told_tokens
 from promptlint.link.values import (
     CALL,
     GROWN,
@@ -182,8 +184,9 @@ class Causes:
                         yield from (i for i in option.items if isinstance(i, History))
 
     def _hole_tokens(self, piece: Piece) -> Interval:
-        told = self.ev.hints_at(piece.span).get("tokens", "")
-        return Interval(int(told), int(told)) if told.isdigit() else hole_tokens(piece)
+        here = number(self.ev.hints_at(piece.span).get("tokens", ""))
+        size = told_tokens(piece.features) if here is None else here
+        return hole_tokens(piece) if size is None else Interval(size, size)
 
     def _causes(self, origins: Iterable[Origin], where: Span | None = None) -> tuple[Cause, ...]:
         """What makes a value vary that becomes part of the request at ``where``."""

@@ -66,6 +66,7 @@ from promptlint.link import (
     state,
     strings,
     switches,
+    told,
 )
 from promptlint.link.frame import Frame
 from promptlint.link.program import BUILTINS, Program, is_abstract
@@ -176,6 +177,7 @@ class Evaluator:
         self._replies: dict[Function, bool] = {}
         self._rebuilt: dict[Function, int | None] = {}
         self._hints: dict[str, dict[int, dict[str, str]]] = {}
+        self._hinting = frozenset(ref.path for ref in program.project.mentions("promptlint"))
         self._ast_values: dict[tuple[int, int], Value] = {}
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
         self.attributes_active: set[tuple[object, ...]] = set()
@@ -765,7 +767,8 @@ class Evaluator:
             if this is not None and frame.function.owner is not None:
                 return External("builtins.super", self.span(frame, node), instance=True, this=this)
         func = self.eval(node.func, frame)
-        return join(self.call(f, node, frame) for f in options(func))
+        made = join(self.call(f, node, frame) for f in options(func))
+        return told.as_told(self, made, node, frame) if frame.module.path in self._hinting else made
 
     def call(self, func: Value, node: Call, frame: Frame) -> Value:
         """The result of calling ``func`` as ``node`` does."""

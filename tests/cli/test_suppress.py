@@ -127,6 +127,18 @@ def test_hints_are_read() -> None:
     assert apply(text) == ()
 
 
+def test_several_comments_on_a_line() -> None:
+    text = "f()  # noqa # promptlint: ignore[volatile-time] kept # why # promptlint: tokens=9 # promptlint: tokens=x\n"
+    read = comments.read("app.py", text)
+    assert [(c.verb, c.arguments, c.reason, text[c.span.column - 1 : c.span.end_column - 1]) for c in read] == [
+        ("ignore", ("volatile-time",), "kept", "# promptlint: ignore[volatile-time] kept"),
+        ("tokens", ("9",), "", "# promptlint: tokens=9"),
+        ("tokens", ("x",), "", "# promptlint: tokens=x"),
+    ]
+    time, wrong = apply(text, finding(line=1))
+    assert time.suppressed == "kept" and "tokens takes a number" in wrong.message
+
+
 def test_per_file_ignores_take_findings_out(folder: Path) -> None:
     settings = Settings(per_file_ignores={"scripts/*": ("PL1",), "demo.py": ("unordered-tools",)}, root=folder)
     found = [
