@@ -554,7 +554,9 @@ class _Summariser:
                 elif starred is not None and i > starred:
                     self.assign(element, Item(at, value, Literal(at, i - len(target.elts))))
                 else:
-                    self.assign(element, Item(at, value, Literal(at, i)))
+                    shown = isinstance(value, SeqOf) and not any(isinstance(p, Star) for p in value.items[: i + 1])
+                    given = value.items[i : i + 1] if isinstance(value, SeqOf) and shown else ()
+                    self.assign(element, given[0] if given else Item(at, value, Literal(at, i)))
         elif isinstance(target, ast.Attribute):
             base = self.expr(target.value)
             path = syntax.dotted_path(target)
@@ -666,18 +668,26 @@ class _Summariser:
             else:
                 break
             if inside:
-                env = self._env()
-                for key, value in list(env.items()):
-                    if value is root or (isinstance(value, Phi) and value.before is root):
-                        if not isinstance(value, Element):
-                            env[key] = Mutate(new.at, "edit", value, (new,), self.guards, self.loops)
-                            return
-                path = place_of(root)
-                if path is not None:
-                    env[path] = Mutate(new.at, "edit", root, (new,), self.guards, self.loops)
+                picked: Expr | None = root
+                while picked is not None and not self._edit_list(picked, new):
+                    picked = _picked_from(picked)
+                if picked is not None:
                     return
         if not inside:
             self._edit_cell(old, new)
+
+    def _edit_list(self, root: Expr, new: Expr) -> bool:
+        """Notes a change of an element where the list stands; whether there is no other list that holds it."""
+        env = self._env()
+        for key, value in list(env.items()):
+            if value is root or (isinstance(value, Phi) and value.before is root):
+                if not isinstance(value, Element):
+                    env[key] = Mutate(new.at, "edit", value, (new,), self.guards, self.loops)
+                    return _picked_from(root) is None
+        path = place_of(root)
+        if path is not None:
+            env[path] = Mutate(new.at, "edit", root, (new,), self.guards, self.loops)
+        return path is not None
 
     def _edit_cell(self, old: Expr, new: Expr) -> None:
         """When a list that was taken out of a dict changes in place, the dict holds the change."""
@@ -976,6 +986,14 @@ def _rooted(node: Expr, initial: Expr | None) -> bool:
             return True
         waiting.extend(earlier(current))
     return False
+
+
+def _picked_from(node: Expr) -> Expr | None:
+    """The list that a comprehension takes some elements of, as they are."""
+    if not isinstance(node, Comp) or node.kind != "list" or len(node.clauses) != 1:
+        return None
+    loop, over, _ = node.clauses[0]
+    return over if isinstance(node.element, Element) and node.element.loop == loop else None
 
 
 def _first(node: Expr) -> Expr:

@@ -49,7 +49,7 @@ def every_element(change: Expr, loops: dict[int, LoopState]) -> bool:
 def every_index(node: Mutate, loops: dict[int, LoopState]) -> bool:
     """Whether ``x[i] = ...`` stands in a loop over all indices of ``x``, and does the same at each."""
     index, value = node.args
-    element = _index_of(index)
+    element = index_of(index)
     return element is not None and _goes_through(element, loops) and _same_for_each((value,), node.guards)
 
 
@@ -67,12 +67,12 @@ def is_newest(node: Expr, loops: dict[int, LoopState]) -> bool:
     over = element.of
     while isinstance(over, Call) and isinstance(over.func, Global) and over.func.name in ("list", "enumerate"):
         over = over.args[0] if over.args else Literal(over.at, None)
-    return _calls(over, "reversed") or _counts_down(over)
+    return calls(over, "reversed") or _counts_down(over)
 
 
 def _counts_down(node: Expr) -> bool:
     """``range(len(x) - 1, -1, -1)``."""
-    step = node.args[2] if isinstance(node, Call) and _calls(node, "range") and len(node.args) == 3 else None
+    step = node.args[2] if isinstance(node, Call) and calls(node, "range") and len(node.args) == 3 else None
     return isinstance(step, Literal) and isinstance(step.value, int) and step.value < 0
 
 
@@ -95,23 +95,23 @@ def _element(node: Expr) -> Element | None:
     while True:
         if isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name == "get":
             node = node.func.base
-        elif isinstance(node, (Item, Attr, Mutate)) and _index_of(node) is None:
+        elif isinstance(node, (Item, Attr, Mutate)) and index_of(node) is None:
             node = node.base
         else:
             break
     return node if isinstance(node, Element) else None
 
 
-def _index_of(node: Expr) -> Element | None:
+def index_of(node: Expr) -> Element | None:
     """The loop whose index an expression is: ``i`` of ``enumerate(x)`` or of ``range(len(x))``."""
     if isinstance(node, Item) and isinstance(node.key, Literal) and node.key.value == 0:
-        return node.base if isinstance(node.base, Element) and _calls(node.base.of, "enumerate") else None
-    if isinstance(node, Element) and isinstance(node.of, Call) and _calls(node.of, "range") and len(node.of.args) == 1:
-        return node if _calls(node.of.args[0], "len") else None
+        return node.base if isinstance(node.base, Element) and calls(node.base.of, "enumerate") else None
+    if isinstance(node, Element) and isinstance(node.of, Call) and calls(node.of, "range") and len(node.of.args) == 1:
+        return node if calls(node.of.args[0], "len") else None
     return None
 
 
-def _calls(node: Expr, name: str) -> bool:
+def calls(node: Expr, name: str) -> bool:
     return isinstance(node, Call) and isinstance(node.func, Global) and node.func.name == name
 
 
@@ -124,7 +124,7 @@ def _same_for_each(values: Iterable[Expr], guards: Iterable[Guard]) -> bool:
     seen: set[int] = set()
     while waiting:
         node = waiting.pop()
-        if id(node) in seen or _is_part(node):
+        if id(node) in seen or is_part(node):
             continue
         seen.add(id(node))
         if len(seen) > MAX_NODES or _tells(node):
@@ -133,25 +133,36 @@ def _same_for_each(values: Iterable[Expr], guards: Iterable[Guard]) -> bool:
     return True
 
 
-def _is_part(node: Expr) -> bool:
+def is_part(node: Expr) -> bool:
     """Whether an expression is an element of the list, or taken from one by name."""
     found = _element(node)
-    return found is not None and _index_of(found) is None
+    return found is not None and index_of(found) is None
 
 
 def _tells(node: Expr) -> bool:
     """Whether a value differs from place to place, or from turn to turn."""
-    if isinstance(node, (Phi, AfterLoop, Slice)) or _index_of(node) is not None:
+    if isinstance(node, (Phi, AfterLoop, Slice)) or index_of(node) is not None:
         return True
     if isinstance(node, Item):
         return isinstance(node.key, Literal) and isinstance(node.key.value, int)
     if isinstance(node, Import):
         return node.dotted.partition(".")[0] in _VARYING
     if isinstance(node, Test) and node.op in ("<", ">", "<=", ">="):
-        return not all(isinstance(p, (Literal, Global)) or _is_part(p) or _is_size(p) for p in node.parts)
-    return _calls(node, "len") and not _is_size(node)
+        return not all(isinstance(p, (Literal, Global)) or is_part(p) or _is_size(p) for p in node.parts)
+    return calls(node, "len") and not _is_size(node)
 
 
 def _is_size(node: Expr) -> bool:
     """Whether a value is the length of an element or of a part of one."""
-    return _calls(node, "len") and isinstance(node, Call) and bool(node.args) and _is_part(node.args[0])
+    return calls(node, "len") and isinstance(node, Call) and bool(node.args) and is_part(node.args[0])
+
+
+def runs_backwards(iterable: Expr | None) -> bool:
+    """Whether a loop begins with the last element."""
+    if isinstance(iterable, Call) and isinstance(iterable.func, Global):
+        inner = iterable.args[0] if iterable.args else None
+        return iterable.func.name == "reversed" or (
+            iterable.func.name in ("list", "enumerate") and runs_backwards(inner)
+        )
+    step = iterable.step if isinstance(iterable, Slice) else None
+    return isinstance(step, Literal) and step.value == -1

@@ -20,6 +20,7 @@ from promptlint.expression import (
     each_once,
 )
 from promptlint.link import containers, mutations
+from promptlint.link.alike import runs_backwards
 from promptlint.link.values import (
     Base,
     Const,
@@ -76,7 +77,7 @@ def _as_full(ev: Evaluator, node: Phi, made: Seq, frame: Frame) -> Seq:
     counted = _counts_elements(full, node)
     # A sum of tokens or characters near the size of a context is seldom reached.
     small = bool(known) and len(known) == len(bounds) and max(known) < LARGE_SUM
-    newest_first = _runs_backwards(node.state.iterable) or _fills_front(node.state.steps[node.name])
+    newest_first = runs_backwards(node.state.iterable) or _fills_front(node.state.steps[node.name])
     what = "a loop that goes on while" if full.op in ("<", "<=") else "a loop that stops at"
     edit = Edit(
         "window" if newest_first else "cap",
@@ -145,16 +146,6 @@ def _carried(node: Expr, state: LoopState) -> str:
     while isinstance(node, (Mutate, After)):
         node = node.base if isinstance(node, Mutate) else node.before
     return node.name if isinstance(node, Phi) and node.state is state else ""
-
-
-def _runs_backwards(iterable: Expr | None) -> bool:
-    if isinstance(iterable, Call) and isinstance(iterable.func, Global):
-        inner = iterable.args[0] if iterable.args else None
-        return iterable.func.name == "reversed" or (
-            iterable.func.name in ("list", "enumerate") and _runs_backwards(inner)
-        )
-    step = iterable.step if isinstance(iterable, Slice) else None
-    return isinstance(step, Literal) and step.value == -1
 
 
 def _fills_front(step: Expr) -> bool:

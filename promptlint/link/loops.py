@@ -12,11 +12,12 @@ from promptlint.expression import (
     Either,
     Element,
     Expr,
+    Guard,
     LoopState,
     Phi,
     each_once,
 )
-from promptlint.link import conditions, containers, fills, growth, thinking
+from promptlint.link import aged, conditions, containers, fills, growth, mutations, thinking
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     SESSION,
@@ -269,7 +270,20 @@ def comprehension(ev: Evaluator, node: Comp, frame: Frame) -> Value:
     edits = containers.as_seq(ev, ev.eval(node.clauses[0][1], frame), span).edits
     if any(thinking.drops(test) for _, _, tests in node.clauses for test in tests):
         edits = (*edits, Edit(thinking.EDIT, span, ev.snippet(frame, node.at)))
-    return Seq(node.kind, tuple(items), span, order, edits)
+    made = Seq(node.kind, tuple(items), span, order, edits)
+    return _with_aged(ev, made, aged.of_comprehension(node), frame)
+
+
+def _with_aged(ev: Evaluator, made: Seq, changed: Expr | None, frame: Frame, guards: tuple[Guard, ...] = ()) -> Seq:
+    """A rebuilt list with the note that turns are changed in it once they are old."""
+    if changed is None:
+        return made
+    span = ev.span(frame, changed)
+    # What is kept in that form was seen element by element.
+    known = (e for i in made.items if isinstance(i, (Base, History)) for e in i.edits)
+    if any(e.kind == "rewrite" and span.line <= e.span.line <= span.end_line for e in known):
+        return made
+    return mutations.with_edit(made, Edit("rewrite", span, ev.snippet(frame, changed.at), guards))
 
 
 def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> tuple[list[Item], Origins]:
@@ -373,6 +387,7 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
         made = _repeated(ev, node, before, step, frame, inside=False)
     if made is before or not isinstance(made, Seq):
         return made
+    made = _with_aged(ev, made, aged.of_loop(node), frame, node.state.guards)
     cut = fills._cut_where_full(ev, node.state, made, frame)
     return fills._as_full(ev, node, made, frame) if cut is made else cut
 

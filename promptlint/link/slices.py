@@ -25,7 +25,7 @@ from promptlint.expression import (
     unchanged,
 )
 from promptlint.expression import Item as ItemOf
-from promptlint.link import containers, mutations, strings
+from promptlint.link import aged, containers, mutations, strings
 from promptlint.link.guards import asks_of_first
 from promptlint.link.values import (
     Base,
@@ -236,6 +236,13 @@ def cut_out(ev: Evaluator, node: Binary, rest: Slice, frame: Frame) -> Value | N
     start, head = rest.lower, node.left
     if start is None or rest.upper is not None or rest.step is not None:
         return None
+    if (changed := aged.of_older(head, rest)) is not None and _ends_where(head.clauses[0][1], rest):  # type: ignore[attr-defined]
+        base = ev.eval(rest.base, frame)
+        edit = Edit("rewrite", ev.span(frame, changed), ev.snippet(frame, changed.at))
+        return mutations.with_edit(replace(base, copied="shallow"), edit) if isinstance(base, Seq) else None
+    if isinstance(head, Slice) and head.lower is None and head.step is None and _ends_where(head, rest):
+        base = ev.eval(rest.base, frame)
+        return replace(base, copied="shallow") if isinstance(base, Seq) else base
     if isinstance(head, SeqOf) and head.items:
         firsts = [i for i in head.items if isinstance(i, ItemOf) and is_same(i.base, rest.base)]
         places = [i.key.value for i in firsts if isinstance(i.key, Literal)]
@@ -259,6 +266,22 @@ def cut_out(ev: Evaluator, node: Binary, rest: Slice, frame: Frame) -> Value | N
         return None
     edit = Edit("window", ev.span(frame, node), ev.snippet(frame, node.at), drops=drops)
     return mutations.with_edit(replace(base, copied="shallow"), edit)
+
+
+def _ends_where(head: Expr, rest: Slice) -> bool:
+    """Whether ``head`` is the part of a list ahead of ``rest``: ``x[:n]`` and ``x[n:]``."""
+    if not isinstance(head, Slice) or not is_same(head.base, rest.base) or head.upper is None or rest.lower is None:
+        return False
+    upper, lower = head.upper, rest.lower
+    if isinstance(upper, Literal) and isinstance(lower, Literal):
+        return upper.value == lower.value
+    if isinstance(upper, Test) and isinstance(lower, Test):
+        return upper.op == lower.op == "unary" and _is_bound(upper.parts[0], lower.parts[0])
+    return _is_bound(upper, lower)
+
+
+def _is_bound(a: Expr, b: Expr) -> bool:
+    return is_same(a, b) or (isinstance(a, Literal) and isinstance(b, Literal) and a.value == b.value)
 
 
 def is_same(a: Expr | None, b: Expr | None) -> bool:
