@@ -80,7 +80,7 @@ def load(paths: Sequence[Path] = (), overrides: Mapping[str, object] | None = No
 def validate(settings: Settings, registry: Registry) -> None:
     """Checks that every rule that the settings name exists, and that the user's rows make sense. Raises ConfigError."""
     from promptlint import knowledge, provider  # what answers from the cache needs neither them nor the rules
-    from promptlint.registry import UnknownRule
+    from promptlint.registry import UnknownRule, did_you_mean
 
     selectors = [("select", settings.select), ("ignore", settings.ignore)]
     selectors += [(f'per-file-ignores."{glob}"', rules) for glob, rules in settings.per_file_ignores.items()]
@@ -93,10 +93,16 @@ def validate(settings: Settings, registry: Registry) -> None:
                 place = f"--{key}" if origin == "command line" else f"{origin}: {key}"
                 raise ConfigError(f"{place}: {error}") from error
     try:
-        knowledge.load(settings.rows)
+        known = knowledge.load(settings.rows)
         provider.extend(settings.rows.get(knowledge.PROVIDER, ()))
     except knowledge.KnowledgeError as error:
         raise ConfigError(f"{settings.origins['rows']}: {error}") from error
+    named = [("provider", settings.provider, settings.origins.get("provider"))] if settings.provider else []
+    named += [(f'provider of "{row.call}"', row.provider, settings.origins["rows"]) for row in known.own_sinks.values()]
+    for key, name, where in named:
+        if provider.meant(name, None) is None and name not in {row.provider for row in known.sinks if not row.own}:
+            hint = did_you_mean(name, provider.providers())
+            raise ConfigError(f'{where}: {key}: nothing is known of a provider "{name}"{hint}')
 
 
 def _nearest(start: Path) -> tuple[Path | None, Mapping[str, object]]:

@@ -77,7 +77,10 @@ class _Check(click.Command):
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even when there are findings.")
 @click.option("--statistics", is_flag=True, help="Add a count of findings for each rule (formats full and concise).")
 @click.option(
-    "--stdin-filename", metavar="FILE", help="What to call the code that is read from standard input (PATH -)."
+    "--stdin-filename",
+    metavar="FILE",
+    help="What to call the code that is read from standard input (PATH -). Among further PATHS it stands in for that "
+    "file: check . - is about the whole project as it would be.",
 )
 @click.option(
     "--baseline",

@@ -73,6 +73,7 @@ DOES = ("chain", "pass", "assign", "call")
 _FILLS = ("mapping", "keywords")
 _HOW = ("decorator", "base", "function", "register", "module")
 _QUALIFIED = re.compile(r"(?:\*|@?[A-Za-z_][\w-]*)(?:\.[A-Za-z_][\w-]*)*")
+_SAME: Mapping[str, str] = {}
 _NO_ROWS = frozenset(("providers.toml",))  # facts about providers, read by promptlint.provider
 
 
@@ -295,7 +296,7 @@ def load(extra: Mapping[str, Sequence[Mapping[str, object]]] | None = None) -> K
     if not rows:
         return _builtin()
     own = _Rows()
-    own.read(dict(rows), "[tool.promptlint]")
+    own.read(dict(rows), "[tool.promptlint]", {"sink": "wrapper"})
     own.sinks = [replace(sink, own=True) for sink in own.sinks]
     return replace(
         _index(own, _builtin_rows()),
@@ -417,8 +418,8 @@ class _Rows:
         self.templates: list[TemplateRow] = []
         self.pipes: list[PipeRow] = []
 
-    def read(self, document: dict[str, object], file: str) -> None:
-        """Adds the rows of one document; ``file`` is how messages and ``because`` call it."""
+    def read(self, document: dict[str, object], file: str, words: Mapping[str, str] = _SAME) -> None:
+        """Adds the rows of one document; ``file`` and ``words`` for sections are how messages call these."""
         sections: dict[str, Callable[[object, str, _Header], None]] = {
             "sink": self._sink,
             "client": self._client,
@@ -435,7 +436,7 @@ class _Rows:
             if isinstance(rows, str) or not isinstance(rows, Sequence):
                 raise KnowledgeError(f"{file}: {section} must be a list of tables, written [[{section}]]")
             for number, row in enumerate(rows, 1):
-                read(row, f"{file}, {section} {number}", header)
+                read(row, f"{file}, {words.get(section, section)} {number}", header)
 
     def _sink(self, table: object, where: str, header: _Header) -> None:
         row = _Row(table, where, "call")

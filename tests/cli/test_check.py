@@ -203,6 +203,24 @@ def test_standard_input(run: Run, fake: Engine, folder: Path, monkeypatch: pytes
     assert done.status == 2 and done.err.startswith("promptlint: error: <stdin>: ") and done.err.count("\n") == 1
 
 
+def test_standard_input_among_the_files_of_a_project(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = 'RULES = "Answer briefly. " * 600\n\n\ndef system():\n    return RULES\n'
+    (folder / "prompts.py").write_text(saved)
+    (folder / "app.py").write_text(
+        "from openai import OpenAI\n\nfrom prompts import system\n\nclient = OpenAI()\nturns = []\nwhile True:\n"
+        '    turns.append({"role": "user", "content": input()})\n'
+        '    ask = [{"role": "system", "content": system()}, *turns]\n'
+        '    reply = client.chat.completions.create(model="gpt-4.1", messages=ask)\n'
+        "    turns.append(reply.choices[0].message)\n"
+    )
+    buffer = "import time\n\n" + saved.replace("return RULES", 'return f"{time.time()} {RULES}"')
+    for name in ("prompts.py", "./prompts.py", str(folder / "prompts.py")):
+        monkeypatch.setattr(sys, "stdin", Input(buffer.encode()))
+        done = run("check", ".", "-", "--stdin-filename", name, "--output-format", "concise")
+        assert (done.status, done.out[:25]) == (1, "prompts.py:7:15: PL101 vo")
+    assert run("check", ".").status == 0
+
+
 def test_map_says_why_not(run: Run, fake: Engine, folder: Path) -> None:
     (folder / "app.py").touch()
     fake.report = report(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from promptlint import config, knowledge
+from promptlint import config, knowledge, provider
 from promptlint.config import ConfigError
 from promptlint.finding import Confidence, Severity
 from tests.cli.samples import RULES
@@ -122,6 +122,12 @@ def test_the_command_line_wins() -> None:
         ('per-file-ignores = {"a*" = ["PL9999"]}', 'per-file-ignores."a*": unknown rule "PL9999"'),
         ('clock = [{call = "a.b", grain = "hours"}]', '"hours" is none of'),
         ('source = [{call = "a.b", kind = "tme"}]', 'did you mean "time"?'),
+        ('wrapper = [{call = "a.b", parts = {s = "sistem"}}]', 'wrapper 1 ("a.b"), field "parts.s": "sistem" is none'),
+        ('provider = "antropic"', 'provider: nothing is known of a provider "antropic"; did you mean "anthropic"?'),
+        (
+            'wrapper = [{call = "a.b", provider = "opnai", parts = {s = "system"}}]',
+            'provider of "a.b": nothing is known of a provider "opnai"; did you mean "openai"?',
+        ),
     ],
 )
 def test_a_mistake_is_named(line: str, message: str) -> None:
@@ -130,6 +136,13 @@ def test_a_mistake_is_named(line: str, message: str) -> None:
         config.validate(config.load(), RULES)
     assert message in str(caught.value)
     assert str(caught.value).startswith("pyproject.toml: ")
+
+
+@pytest.mark.parametrize("name", ["anthropic", "azure", "vertex", "bedrock", "cohere", "house"])
+def test_a_provider_or_platform_that_is_known(name: str) -> None:
+    write(f'[tool.promptlint]\nprovider = "{name}"\nprovider-facts = [{{name = "house", trigger = "automatic"}}]\n')
+    config.validate(config.load(), RULES)
+    provider.extend(())
 
 
 def test_an_unknown_rule_on_the_command_line_names_the_option() -> None:
