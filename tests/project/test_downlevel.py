@@ -91,7 +91,8 @@ def assert_in_place(text: str, tree: ast.AST) -> None:
 @pytest.mark.parametrize(("text", "same"), STATEMENTS)
 def test_statements(text: str, same: str) -> None:
     tree = tree_of(text)
-    assert ast.dump(tree) == older(same)
+    nothing = ", Constant(value='')"  # which Python 3.12 puts behind a field of a format
+    assert ast.dump(tree).replace(nothing, "") == older(same).replace(nothing, "")
     assert_in_place(text, tree)
     assert isinstance(source_of(text).tree, ast.Module)
 
@@ -248,7 +249,7 @@ def test_the_first_error_is_told_when_newer_syntax_follows() -> None:
 def test_a_broken_string_is_told_where_it_is() -> None:
     tree = source_of("type Row = int\ny = f'{a b}'\ntype Cell = int\n").tree
     assert isinstance(tree, Broken) and tree.line == 2
-    assert tree.message.startswith("f-string: invalid syntax")
+    assert tree.message.removeprefix("f-string: ").startswith("invalid syntax")  # Python 3.12 names no f-string
 
 
 @pytest.mark.parametrize(
