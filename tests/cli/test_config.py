@@ -140,7 +140,8 @@ def test_a_mistake_is_named(line: str, message: str) -> None:
 
 @pytest.mark.parametrize("name", ["anthropic", "azure", "vertex", "bedrock", "cohere", "house"])
 def test_a_provider_or_platform_that_is_known(name: str) -> None:
-    write(f'[tool.promptlint]\nprovider = "{name}"\nprovider-facts = [{{name = "house", trigger = "automatic"}}]\n')
+    house = '{name = "house", trigger = "automatic", assumed_min_tokens = 9}'
+    write(f'[tool.promptlint]\nprovider = "{name}"\nprovider-facts = [{house}]\n')
     config.validate(config.load(), RULES)
     provider.extend(())
 

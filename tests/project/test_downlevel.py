@@ -91,8 +91,7 @@ def assert_in_place(text: str, tree: ast.AST) -> None:
 @pytest.mark.parametrize(("text", "same"), STATEMENTS)
 def test_statements(text: str, same: str) -> None:
     tree = tree_of(text)
-    nothing = ", Constant(value='')"  # which Python 3.12 puts behind a field of a format
-    assert ast.dump(tree).replace(nothing, "") == older(same).replace(nothing, "")
+    assert ast.dump(tree) == older(same)
     assert_in_place(text, tree)
     assert isinstance(source_of(text).tree, ast.Module)
 
@@ -100,7 +99,8 @@ def test_statements(text: str, same: str) -> None:
 @pytest.mark.parametrize(("text", "same"), STRINGS)
 def test_strings(text: str, same: str) -> None:
     tree = tree_of(text)
-    assert ast.dump(tree) == older(same)
+    nothing = ", Constant(value='')"  # which Python 3.12 puts behind a field of a format
+    assert ast.dump(tree).replace(nothing, "") == older(same).replace(nothing, "")
     assert_in_place(text, tree)
     assert isinstance(source_of(text).tree, ast.Module)
 
