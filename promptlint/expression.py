@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from promptlint.record import record
+
 
 class At(NamedTuple):
     """Where a node stands, as ``ast`` gives it: lines from 1, columns in UTF-8 bytes from 0."""
@@ -30,21 +32,21 @@ class At(NamedTuple):
 NOWHERE = At(0, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Expr:
     """Base of all nodes."""
 
     at: At
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Literal(Expr):
     """A constant: text, number, bytes, ``None``, ``True`` ..."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Unknown(Expr):
     """A construct that is not followed; ``parts`` are the operands whose variation it inherits."""
 
@@ -52,35 +54,35 @@ class Unknown(Expr):
     parts: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Param(Expr):
     """A parameter of the function, as it was on entry."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Global(Expr):
     """A name that is neither local nor built in by assignment: module level, an import, or a builtin."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Free(Expr):
     """A variable of the enclosing function, read by a nested one."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Import(Expr):
     """An imported module or name, absolute."""
 
     dotted: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Definition(Expr):
     """A function, lambda or class defined in this body; ``node`` identifies it in the module's index."""
 
@@ -88,19 +90,19 @@ class Definition(Expr):
     decorators: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Attr(Expr):
     base: Expr
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Item(Expr):
     base: Expr
     key: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Slice(Expr):
     base: Expr
     lower: Expr | None
@@ -108,7 +110,7 @@ class Slice(Expr):
     step: Expr | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Guard:
     """A test under which code runs; ``sense`` is false in the else branch. ``error`` marks an except clause."""
 
@@ -117,7 +119,7 @@ class Guard:
     error: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Call(Expr):
     """A call with the loops and guards around it, innermost last. ``None`` as a keyword stands for ``**``."""
 
@@ -128,7 +130,7 @@ class Call(Expr):
     guards: tuple[Guard, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Field(Attr):
     """An attribute of what this body has just made with ``made``, after these calls of its methods and no others."""
 
@@ -136,14 +138,14 @@ class Field(Attr):
     calls: tuple[Call, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Concat(Expr):
     """An f-string: pieces in order."""
 
     parts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Formatted(Expr):
     """One ``{value:spec}`` of an f-string."""
 
@@ -151,14 +153,14 @@ class Formatted(Expr):
     spec: Expr | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Binary(Expr):
     op: str
     left: Expr
     right: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Test(Expr):
     """A comparison or negation: a truth value that depends on ``parts``."""
 
@@ -166,7 +168,7 @@ class Test(Expr):
     parts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Either(Expr):
     """One of ``options``; ``test`` decides when it is known what decides. ``and``/``or``, branches, several returns."""
 
@@ -174,21 +176,21 @@ class Either(Expr):
     options: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class DictOf(Expr):
     """A dict display; ``None`` as a key stands for ``**``."""
 
     items: tuple[tuple[Expr | None, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Star(Expr):
     """``*value`` inside a display or a call."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class SeqOf(Expr):
     """A list, tuple or set display."""
 
@@ -196,7 +198,7 @@ class SeqOf(Expr):
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Element(Expr):
     """The loop variable ``loop`` iterates over ``of``."""
 
@@ -204,7 +206,7 @@ class Element(Expr):
     loop: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Comp(Expr):
     """A comprehension. ``clauses`` are (loop id, iterable, conditions), outermost first."""
 
@@ -214,7 +216,7 @@ class Comp(Expr):
     clauses: tuple[tuple[int, Expr, tuple[Expr, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Once(Expr):
     """A value that is stored where a test found nothing yet: in an object (``keeper``), or in the module (``None``)."""
 
@@ -222,7 +224,7 @@ class Once(Expr):
     keeper: Expr | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Phi(Expr):
     """A variable at the head of loop ``loop``: ``before`` it, or what the last iteration left."""
 
@@ -232,14 +234,14 @@ class Phi(Expr):
     state: LoopState
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class AfterLoop(Expr):
     """A variable after the loop that carries ``phi``."""
 
     phi: Phi
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LoopEnd:
     """A ``break`` (``leaves``) or ``continue``: its guards, and whether a ``try`` block makes it uncertain."""
 
@@ -268,7 +270,7 @@ class LoopState:
     """The tests under which it begins."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Mutate(Expr):
     """A container after an in-place operation ("append", "setitem", "insert", "pop", "edit", "setattr" ...)."""
 
@@ -279,7 +281,7 @@ class Mutate(Expr):
     loops: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class After(Expr):
     """What ``before`` became when handed to ``call``: as argument ``argument``, or as the path below its receiver."""
 
@@ -289,7 +291,7 @@ class After(Expr):
     before: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Write:
     """``base.name = value`` anywhere in a body."""
 

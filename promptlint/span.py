@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from promptlint.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cell:
     """A code cell of a notebook: its number among all cells from 1, and which lines of the notebook's code it holds."""
 
@@ -14,7 +16,7 @@ class Cell:
     last: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@record(frozen=True, slots=True, order=True)
 class Span:
     """A stretch of one file; lines and columns count from 1, columns in code points, the end column is exclusive.
 
@@ -53,7 +55,7 @@ class Span:
         return f"{self.path}:{self.at}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Step:
     """One hop of a flow: what happens to the value at ``span``; ``because`` names the knowledge row that says so."""
 

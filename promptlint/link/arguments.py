@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
@@ -34,6 +33,7 @@ from promptlint.link.values import (
     options,
     text,
 )
+from promptlint.record import replace
 from promptlint.request import (
     LEFT_OUT,
     Axis,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -61,6 +60,7 @@ from promptlint.link.values import (
     options,
     owner,
 )
+from promptlint.record import replace
 from promptlint.request import (
     WRAPPED,
     Branch,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -19,6 +18,7 @@ from promptlint.expression import (
 from promptlint.index import Class, Function
 from promptlint.link.program import reference_name
 from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, options
+from promptlint.record import record
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_CALLERS = 40
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Caller:
     """A call that may run the function; ``routine`` carries the receiver."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,7 @@ from promptlint.link.values import (
     owner,
 )
 from promptlint.merging import finds_missing
+from promptlint.record import replace
 from promptlint.request import (
     Axis,
     Breakpoint,

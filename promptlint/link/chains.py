@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from promptlint.knowledge import EntryRow
 from promptlint.link import binding, callers
 from promptlint.link.sinks import chain
 from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, options
+from promptlint.record import record
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MAX_DEPTH = 9
 MAX_CHAINS = 24
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Loop:
     """A loop around the way to the sink; ``level`` counts from 1, outermost first."""
 
@@ -34,7 +34,7 @@ class Loop:
     level: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Chain:
     """One calling context of a sink: the frames from the root down, and the evidence on the way."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -48,6 +47,7 @@ from promptlint.link.values import (
     options,
     union,
 )
+from promptlint.record import replace
 from promptlint.request import Axis
 from promptlint.span import Span, Step
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from promptlint.link.values import (
     options,
     text,
 )
+from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -44,6 +43,7 @@ from promptlint.link.values import (
     text,
     union,
 )
+from promptlint.record import replace
 from promptlint.request import Axis
 from promptlint.span import Span
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint import comments
@@ -104,6 +103,7 @@ from promptlint.link.values import (
     truth,
     union,
 )
+from promptlint.record import replace
 from promptlint.source import Unreadable
 from promptlint.span import Span, Step
 
@@ -155,7 +155,8 @@ class Evaluator:
         self._resolving = 0
         self._module_frames: dict[Module, Frame] = {}
         self._generic: dict[tuple[Function, Class | None], Frame] = {}
-        self._active: set[tuple[int, int]] = set()
+        self.following: set[tuple[Phi, Frame]] = set()
+        """By activation: the variables of loops that are being followed through one iteration."""
         self.cycles = 0
         """How often a value was asked for while it was being found, and so was not known."""
         self._deps: dict[int, frozenset[int]] = {}
@@ -356,7 +357,7 @@ class Evaluator:
     def resolve(self, node: Expr, frame: Frame) -> Value:
         """What a called expression means in ``frame``, at bounded cost."""
         known = frame.memo.get(id(node))
-        if known is None:
+        if known is None or known is _ACTIVE:
             outer = self.allowance
             if not self._resolving:
                 self.allowance = min(outer, self.total + MAX_RESOLVING_ALL)
@@ -366,7 +367,7 @@ class Evaluator:
             finally:
                 self._resolving -= 1
                 self.allowance = outer
-            if (id(node), id(frame)) not in self._active and self.total <= outer:
+            if frame.memo.get(id(node)) is not _ACTIVE and self.total <= outer:
                 frame.memo[id(node)] = known
         return known
 
@@ -374,39 +375,37 @@ class Evaluator:
         """The value of ``node`` in ``frame``."""
         if isinstance(node, Literal):
             return self._literal(node, frame)
-        if frame.via is not None and not (self.loops_of(node) & frame.bindings.keys()):
-            root: Frame = frame
-            while root.via is not None and not (self.loops_of(node) & root.bindings.keys()):
-                root = root.via
-            frame = root
-        known = frame.memo.get(id(node))
-        if known is not None:
+        if frame.via is not None:
+            loops = self.loops_of(node)
+            while frame.via is not None and not (loops & frame.bindings.keys()):
+                frame = frame.via
+        identity = id(node)
+        memo = frame.memo
+        known = memo.get(identity)
+        if known is not None and known is not _ACTIVE:
             return known
-        key = (id(node), id(frame))
         self.work += 1
         self.total += 1
-        if key in self._active or self.depth > MAX_EVAL_DEPTH or self.exhausted:
-            if key in self._active:
+        if known is not None or self.depth > MAX_EVAL_DEPTH or self.work > self.limit or self.total > self.allowance:
+            if known is not None:
                 self.cycles += 1
             else:
                 self.hit_bound = True
-            return Hole("…", self.span(frame, node), features=frozenset({"bound"}))
-        self._active.add(key)
+            return Hole("…", self.span(frame, node), features=_BOUND)
+        memo[identity] = _ACTIVE
         self.depth += 1
         try:
-            value = self._dispatch(node, frame)
+            value = _HANDLERS.get(node.__class__, Evaluator._other)(self, node, frame)
+        except BaseException:
+            del memo[identity]
+            raise
         finally:
             self.depth -= 1
-            self._active.discard(key)
-        if not self.exhausted:
-            frame.memo[id(node)] = value
+        if self.work > self.limit or self.total > self.allowance:  # exhausted: spelled out, as all runs through here
+            del memo[identity]
+        else:
+            memo[identity] = value
         return value
-
-    def _dispatch(self, node: Expr, frame: Frame) -> Value:
-        handler = _HANDLERS.get(type(node))
-        if handler is None:
-            return Hole(type(node).__name__, self.span(frame, node))
-        return handler(self, node, frame)
 
     def origins(self, nodes: Iterable[Expr], frame: Frame) -> Origins:
         return union(*(self.eval(n, frame).origins() for n in nodes))
@@ -428,6 +427,9 @@ class Evaluator:
             known = text(node.value, span) if isinstance(node.value, str) else Const(node.value, span)
             self._literals[node] = known
         return known
+
+    def _other(self, node: Expr, frame: Frame) -> Value:
+        return Hole(type(node).__name__, self.span(frame, node))
 
     def _unknown(self, node: Unknown, frame: Frame) -> Value:
         return Hole(node.what, self.span(frame, node), self.origins(node.parts, frame))
@@ -991,6 +993,10 @@ def keeps_input(node: Expr, depth: int = 0) -> bool:
         return any(keeps_input(c.value if isinstance(c, Star) else c, depth + 1) for c in children(node))
     return False
 
+
+_BOUND = frozenset({"bound"})
+_ACTIVE: Value = Hole("…", NONE_SPAN)
+"""Stands in the memo of an activation for what is being evaluated."""
 
 _HANDLERS: dict[type[Expr], Callable[..., Value]] = {
     Unknown: Evaluator._unknown,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -39,6 +38,7 @@ from promptlint.link.values import (
     text,
     union,
 )
+from promptlint.record import replace
 from promptlint.request import Axis
 from promptlint.span import Span, Step
 from promptlint.syntax import SESSION_STORES

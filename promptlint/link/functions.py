@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +41,7 @@ from promptlint.link.values import (
     truth,
     union,
 )
+from promptlint.record import replace
 from promptlint.request import Axis
 
 if TYPE_CHECKING:

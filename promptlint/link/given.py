@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Call, Expr, Star
@@ -15,6 +14,7 @@ from promptlint.link.values import (
     options,
     union,
 )
+from promptlint.record import replace
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator

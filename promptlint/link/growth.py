@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -39,6 +38,7 @@ from promptlint.link.values import (
     options,
     union,
 )
+from promptlint.record import replace
 from promptlint.request import Axis
 from promptlint.span import Span
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptlint.expression import At
@@ -27,6 +27,7 @@ from promptlint.link.values import (
     union,
 )
 from promptlint.link.values import History as KeptTurns
+from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import inf
 
 from promptlint.expression import Phi
@@ -58,6 +57,7 @@ from promptlint.link.values import (
     owner,
     union,
 )
+from promptlint.record import replace
 from promptlint.request import (
     Axis,
     Breakpoint,

@@ -21,7 +21,7 @@ from promptlint.expression import (
     earlier,
 )
 from promptlint.expression import Item as ItemOf
-from promptlint.index import Function
+from promptlint.index import Function, Module
 from promptlint.link import callers, objects
 from promptlint.link.program import called_name
 from promptlint.link.values import CALL, Base, Cell, Entry, Map, Seq, Value, options, owner
@@ -59,13 +59,16 @@ def may_be_kept(ev: Evaluator, function: Function) -> bool:
 
 def _says(function: Function, word: str) -> bool:
     first, last = getattr(function.node, "lineno", 1), getattr(function.node, "end_lineno", None) or 0
-    pattern = _word(word)
-    return any(pattern.search(line) for line in function.module.source.lines[first - 1 : last])
+    return any(first <= line <= last for line in _lines_saying(function.module, word))
 
 
-@lru_cache(maxsize=256)
-def _word(word: str) -> re.Pattern[str]:
-    return re.compile(rf"\b{re.escape(word)}\b")
+@lru_cache(maxsize=16)  # asked for each function of a module in turn
+def _lines_saying(module: Module, word: str) -> tuple[int, ...]:
+    """The lines of a file in which a word stands, from 1."""
+    if word not in module.source.text:
+        return ()
+    search = re.compile(rf"\b{re.escape(word)}\b").search
+    return tuple(n for n, line in enumerate(module.source.lines, 1) if word in line and search(line))
 
 
 def _places(result: Expr) -> set[str]:

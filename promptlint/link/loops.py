@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -52,6 +52,7 @@ from promptlint.link.values import (
     truth,
     union,
 )
+from promptlint.record import record, replace
 from promptlint.request import Axis
 from promptlint.span import Span
 
@@ -75,7 +76,7 @@ _CONTENT = ("content", "text", "parts", "output")
 """Keys of a message under which its text stands."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Binding:
     """One iteration of a loop: its element, and the carried variables at its head."""
 
@@ -510,8 +511,8 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
     before = growth.as_list(ev, before, ev.module_span(frame, node.state.at))
     # Variables of one loop may depend on each other: none is followed into itself, and while one is followed, the
     # others once each and not on every way through the rest.
-    key = (id(node), -id(frame.activation))
-    if key in ev._active:
+    key = (node, frame.activation)
+    if key in ev.following:
         return before
     looked_at = ev.followed.get((node.loop, frame.activation))
     outermost = looked_at is None
@@ -523,11 +524,11 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
         return known[0]
     marker = growth.base_marker(before, node)
     child = _bind(frame, node.loop, None, {node.name: marker})
-    ev._active.add(key)
+    ev.following.add(key)
     try:
         value = ev.eval(step, child)
     finally:
-        ev._active.discard(key)
+        ev.following.discard(key)
         if outermost:
             del ev.followed[node.loop, frame.activation]
     order: Origins = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import inf
 
 from promptlint.expression import AfterLoop, Attr, Call, Element, Expr, Global, Guard, Phi, Test, children, each_once
@@ -19,6 +18,7 @@ from promptlint.link.values import (
     literal,
     options,
 )
+from promptlint.record import replace
 from promptlint.request import (
     Breakpoint,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +36,7 @@ from promptlint.link.values import (
     text,
     union,
 )
+from promptlint.record import replace
 from promptlint.source import LINE_BREAK, Unreadable, read_bytes
 from promptlint.span import Step
 

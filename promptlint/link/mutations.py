@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -52,6 +51,7 @@ from promptlint.link.values import (
     options,
     union,
 )
+from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

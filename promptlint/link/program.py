@@ -44,6 +44,8 @@ MAX_FAMILY = 8
 """Methods of one name that a receiver of unknown class may mean."""
 MAX_FULFILLING = 4
 """Classes that a protocol of one method is taken to mean without being named as their base; else ``MAX_FAMILY``."""
+MAX_NAME = 200
+"""Characters of a name that are looked at."""
 
 _MADE = ("<default>", "<template>")
 """Functions that linking makes, anew in each run."""
@@ -63,6 +65,7 @@ class Program:
         self._packages: dict[str, frozenset[str]] = {}
         self._known: dict[str, bool] = {}
         self._holding: dict[re.Pattern[bytes], dict[SourceRef, bool]] = {}
+        self._base_names: dict[SourceRef, frozenset[bytes]] = {}
         self._modules: dict[SourceRef, Module | None] = {}
         self._parsed_in_all = 0
         self._begin()
@@ -137,11 +140,11 @@ class Program:
     def mentioning(
         self,
         name: str,
-        how: str | re.Pattern[bytes] = "",
+        how: str | re.Pattern[bytes] | Callable[[SourceRef], bool] = "",
         near: Module | None = None,
         indexed: Callable[[Module], object] | None = None,
     ) -> Iterator[Module]:
-        """Parsed files in which an identifier occurs (tests left out) and whose text matches the pattern ``how``.
+        """Parsed files in which an identifier occurs (tests left out) and whose text matches ``how``.
 
         Of a file that is parsed already, ``indexed`` tells faster whether it has what the pattern looks for.
         In a tree of thousands of files, only those of the package of ``near`` and of packages that import it; and where
@@ -149,7 +152,7 @@ class Program:
         only what is parsed already and what stands in the folder of ``near``.
         """
         related = self._users(near) if near is not None and len(self.project.files) > MANY_FILES else None
-        matches = self._matching(how if name.isascii() else "", indexed)
+        matches = self._matching(how if name.isascii() else "", indexed) if not callable(how) else how
         here = self.ref(near).directory if near is not None else None
         wide = self._parsed_in_all <= MAX_PARSED
         found = [
@@ -363,13 +366,25 @@ class Program:
         waiting, seen = [cls], {cls}
         while waiting:
             base = waiting.pop()
-            named = rf"class\s+\w+\s*(?:\[[^\]]*\]\s*)?\([^:]*\b{base.name}\b|\b{base.name}\s+as\s"
-            for module in self.mentioning(base.name, named, base.module):
+            for module in self.mentioning(base.name, self._naming_base(base.name), base.module):
                 for other in module.classes.values():
                     if other not in seen and base in self.bases(other):
                         seen.add(other)
                         waiting.append(other)
                         yield other
+
+    def _naming_base(self, name: str) -> Callable[[SourceRef], bool]:
+        """Whether a file gives a class a base of this name, or gives what is called so another name."""
+        if not name.isascii():
+            return lambda ref: True
+        word = name.encode()
+
+        def names(ref: SourceRef) -> bool:
+            if ref not in self._base_names:
+                self._base_names[ref] = frozenset(_base_names(ref.data))
+            return word in self._base_names[ref]
+
+        return names
 
     def _is_protocol(self, cls: Class) -> bool:
         self.bases(cls)
@@ -487,6 +502,23 @@ class Program:
                 if fits(call)
             )
         return self._calls[key]
+
+
+_BASES = re.compile(rb"class\s+\w+\s*(?:\[[^\]]*\]\s*)?\((?=([^:]*))")
+_RENAMED = re.compile(rb"\s+as(?=\s)")
+_WORD = re.compile(rb"\w+")
+_LAST_WORD = re.compile(rb"\w+\Z")
+
+
+def _base_names(data: bytes) -> Iterator[bytes]:
+    """The words in the heads of classes, and those before ``as``."""
+    for bases in _BASES.findall(data):
+        yield from _WORD.findall(bases)
+    for renamed in _RENAMED.finditer(data):
+        end = renamed.start()
+        word = _LAST_WORD.search(data, max(0, end - MAX_NAME), end)
+        if word is not None:
+            yield word[0]
 
 
 def _importing(package: str) -> re.Pattern[bytes]:

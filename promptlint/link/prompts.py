@@ -7,7 +7,6 @@ by rows (``knowledge.TemplateRow``, ``knowledge.PipeRow``); this module knows wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Call
@@ -34,6 +33,7 @@ from promptlint.link.values import (
     options,
     union,
 )
+from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

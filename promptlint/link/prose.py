@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint.link import strings
@@ -18,6 +17,7 @@ from promptlint.link.values import (
     literal,
     options,
 )
+from promptlint.record import replace
 from promptlint.span import Span
 from promptlint.tokens import UNKNOWN, Interval
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptlint.link import strings
@@ -26,6 +26,7 @@ from promptlint.link.values import (
     possible_texts,
     union,
 )
+from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from promptlint.index import Function, Module, terminal
 from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link import own
 from promptlint.link.values import External, Hole, Instance, Routine, Type, Value, options
+from promptlint.record import replace
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -43,6 +42,7 @@ from promptlint.link.values import (
     options,
     text,
 )
+from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

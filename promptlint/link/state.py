@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from promptlint.expression import (
@@ -44,6 +43,7 @@ from promptlint.link.values import (
     options,
     owner,
 )
+from promptlint.record import replace
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint.link.values import (
@@ -34,6 +33,7 @@ from promptlint.link.values import (
     text,
     union,
 )
+from promptlint.record import replace
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -29,6 +28,7 @@ from promptlint.expression import (
 from promptlint.index import Function, Module, terminal
 from promptlint.link import callers
 from promptlint.link.values import CALL, Choice, Const, Hole, Item, Lazy, One, Origin, Seq, Text, Value, options, union
+from promptlint.record import replace
 from promptlint.request import Axis
 from promptlint.span import Span
 

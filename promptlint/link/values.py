@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from promptlint.record import record, replace
 from promptlint.request import Axis
 from promptlint.span import Span, Step
 
@@ -34,7 +35,7 @@ V = TypeVar("V", bound="Value")
 AnyItem = TypeVar("AnyItem", bound="Item")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Origin:
     """A source that a value depends on; becomes a ``Cause`` in the request. ``level`` says how often it runs."""
 
@@ -111,7 +112,7 @@ def listed(order: Origins, span: Span) -> Origins:
     return tuple(o if any(s.message == LISTED for s in o.steps) else o.via(step) for o in order)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Value:
     """Base of all values; compared by identity."""
 
@@ -148,7 +149,7 @@ class Value:
         return moved
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Const(Value):
     """A constant that is no text."""
 
@@ -156,7 +157,7 @@ class Const(Value):
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Hole(Value):
     """A value that is not known. ``name`` is how the code calls it."""
 
@@ -186,7 +187,7 @@ class Hole(Value):
         return self if deps is self.deps else replace(self, deps=deps)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Piece:
     """A run of text in order: known to the letter, or a hole in it."""
 
@@ -222,7 +223,7 @@ class Piece:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Text(Value):
     pieces: tuple[Piece, ...]
     _origins: Origins | None = field(default=None, init=False, repr=False)
@@ -284,7 +285,7 @@ class Untouched(Lazy):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cell:
     """What stands under one key of a dict that changes; ``None``: under any key that is not known."""
 
@@ -303,7 +304,7 @@ def _inside(held: Value | Lazy, how: Change) -> Value | Lazy:
     return Lazy(lambda: (held.get() if isinstance(held, Lazy) else held).change(how))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Item:
     """Part of a sequence: exactly one element, or none of it when ``optional``."""
 
@@ -321,7 +322,7 @@ class Item:
         return self if self.optional else replace(self, optional=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class One(Item):
     """One element."""
 
@@ -329,19 +330,19 @@ class One(Item):
     """Where it was put in front of older elements, when it was."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Many(Item):
     """An unknown number of elements made now from one template; ``stored`` when they were made in earlier turns."""
 
     of: Value | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Rest(Item):
     """An unknown number of elements of an unknown sequence."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Edit:
     """A change to elements that may have been sent: see ``request.Mutator``.
 
@@ -370,7 +371,7 @@ class Edit:
     """Whether it is made to each element, also to those that were not sent yet: nothing that was sent looks other."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class History(Item):
     """Elements kept from earlier turns: ``value`` holds what each turn appends; ``edits`` is what happens to them."""
 
@@ -382,7 +383,7 @@ class History(Item):
     """Where ``value`` is made anew of each kept element whenever a request is built."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Base(Item):
     """Stands for the old content while one step is looked at."""
 
@@ -390,7 +391,7 @@ class Base(Item):
     edits: tuple[Edit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Seq(Value):
     """A list, tuple, set or iterator. ``order`` holds what its order depends on when that is not fixed."""
 
@@ -428,7 +429,7 @@ class Seq(Value):
         return all(isinstance(i, One) and not i.optional for i in self.items)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Entry:
     """One key of a dict: its value, there for certain unless ``optional``."""
 
@@ -442,7 +443,7 @@ class Entry:
         return self.held.get() if isinstance(self.held, Lazy) else self.held
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Map(Value):
     """A dict with text keys (or an object that is used like one)."""
 
@@ -485,7 +486,7 @@ class Map(Value):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Instance(Value):
     """An instance of a class of the project."""
 
@@ -506,7 +507,7 @@ class Instance(Value):
         return held.get() if isinstance(held, Lazy) else held
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class External(Value):
     """A module, class, function or instance that the project does not define."""
 
@@ -528,7 +529,7 @@ class External(Value):
         return union(own, self.this.origins()) if self.name.startswith(".") and self.this is not None else own
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class FilePath(Value):
     """A path whose place is known relative to the project."""
 
@@ -536,7 +537,7 @@ class FilePath(Value):
     span: Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Routine(Value):
     """A function of the project, bound to ``this`` when taken from an instance; ``preset``: a partial's arguments."""
 
@@ -548,21 +549,21 @@ class Routine(Value):
     """Without its decorators, as these get it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Type(Value):
     """A class of the project."""
 
     cls: Class
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Namespace(Value):
     """A module of the project."""
 
     module: Module
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Choice(Value):
     """One of several values of different kinds."""
 
@@ -575,7 +576,7 @@ class Choice(Value):
         return Choice(tuple(o.change(how) for o in self.options))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Sent(Value):
     """The reply of a sink call."""
 
