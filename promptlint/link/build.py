@@ -671,7 +671,7 @@ class _Builder(Layout):
         if not set_by_place and (function.name.startswith("__") or self.ev.program.foreign_bases(owner)):
             return False
         return not (
-            next(self.ev.program.calls_named(function.name, function.module), None)
+            self.ev.program.calls_named(function.name, function.module)
             or callers.of(self.ev, function)
             or chains.entry_of(self.ev, function)
             or chains.is_offered(self.ev, function)

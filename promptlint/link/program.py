@@ -7,6 +7,7 @@ import bisect
 import builtins
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Iterator
 
 from promptlint.expression import (
@@ -36,6 +37,8 @@ MAX_SEARCHED = 250
 """Files that are parsed to find those who use a name; more of them use it for something else."""
 MAX_WHOLE = 6_000_000
 """Bytes of Python that are parsed before trees are given up where they can be made again: about 200 MB of memory."""
+MAX_WAITING = 1_500_000
+"""Bytes of Python of the files parsed last that are whole for a while even then."""
 MAX_HELD = 24_000_000
 """Bytes of Python that may be held as parsed between two files with requests: about 700 MB of memory."""
 MAX_PARSED = 100_000_000
@@ -72,6 +75,8 @@ class Program:
 
     def _begin(self) -> None:
         self._parsed = 0
+        self._whole: deque[Module] = deque()
+        self._held_whole = 0
         self._refs: dict[Module, SourceRef] = {}
         self._summaries: dict[Function, Summary] = {}
         self._bases: dict[Class, tuple[Class, ...]] = {}
@@ -119,7 +124,7 @@ class Program:
                 self._parsed += len(source.data)
                 self._parsed_in_all += len(source.data)
                 if self._parsed > MAX_WHOLE:
-                    module.strip()
+                    self._strip_later(module)
         self._modules[ref] = module
         if module is not None:
             self._refs[module] = ref
@@ -128,6 +133,15 @@ class Program:
             if self.memory is not None and not isinstance(source, Unreadable):
                 self.memory.keep(ref, source, module)
         return module
+
+    def _strip_later(self, module: Module) -> None:
+        """Gives up the bodies of functions of a file, once others were parsed: most are asked for at once or never."""
+        self._whole.append(module)
+        self._held_whole += len(module.source.data)
+        while self._held_whole > MAX_WAITING:
+            oldest = self._whole.popleft()
+            self._held_whole -= len(oldest.source.data)
+            oldest.strip()
 
     def ref(self, module: Module) -> SourceRef:
         return self._refs[module]
@@ -461,13 +475,17 @@ class Program:
 
     # -- calls --------------------------------------------------------------------------------------------------
 
-    def calls_named(self, name: str, near: Module) -> Iterator[tuple[Function, Call]]:
+    def calls_named(self, name: str, near: Module) -> tuple[tuple[Function, Call], ...]:
         """Every call of something called ``name`` that may be the project's, with the function it stands in."""
+        key = (name, self._users(near))
+        known = self._calls.get(key)
+        if known is not None:
+            return known
 
         def fits(call: Call) -> bool:
             return called_name(call) == name and not (isinstance(call.func, Attr) and is_container(call.func.base))
 
-        yield from self._noted(name, name, rf"{name}(?<!\w{name})(?<!def {name})\s*\(", near, fits)
+        return self._noted(key, name, rf"{name}(?<!\w{name})(?<!def {name})\s*\(", near, fits)
 
     def base_constructor_calls(self, cls: Class) -> Iterator[tuple[Function, Call]]:
         """Every call of ``__init__`` in the classes below ``cls``, and in files that call that of ``cls`` by name."""
@@ -480,28 +498,32 @@ class Program:
                         if called_name(call) == "__init__":
                             yield function, call
 
-    def handed_over(self, name: str, near: Module) -> Iterator[tuple[Function, Call]]:
+    def handed_over(self, name: str, near: Module) -> tuple[tuple[Function, Call], ...]:
         """Every call that gets something called ``name`` as an argument."""
+        key = (f"&{name}", self._users(near))
+        known = self._calls.get(key)
+        if known is not None:
+            return known
 
         def fits(call: Call) -> bool:
             return any(reference_name(a) == name for a in (*call.args, *(v for _, v in call.keywords)))
 
-        yield from self._noted(name, f"&{name}", rf"{name}(?<!\w{name})\s*[,)#]", near, fits)
+        return self._noted(key, name, rf"{name}(?<!\w{name})\s*[,)#]", near, fits)
 
     def _noted(
-        self, name: str, noted: str, how: str, near: Module, fits: Callable[[Call], bool]
+        self, key: tuple[str, frozenset[str]], name: str, how: str, near: Module, fits: Callable[[Call], bool]
     ) -> tuple[tuple[Function, Call], ...]:
-        """The calls that fit, in the functions that ``Module.called`` lists under ``noted``; searched for once."""
-        key = (noted, self._users(near))
-        if key not in self._calls:
-            self._calls[key] = tuple(
-                (function, call)
-                for module in self.mentioning(name, how, near, lambda m: noted in m.called)
-                for function in module.called.get(noted, ())
-                for call in self.summary(function).calls
-                if fits(call)
-            )
-        return self._calls[key]
+        """The calls that fit, in the functions that ``Module.called`` lists under ``key``; searched for once."""
+        noted = key[0]
+        found = tuple(
+            (function, call)
+            for module in self.mentioning(name, how, near, lambda m: noted in m.called)
+            for function in module.called.get(noted, ())
+            for call in self.summary(function).calls
+            if fits(call)
+        )
+        self._calls[key] = found
+        return found
 
 
 _BASES = re.compile(rb"class\s+\w+\s*(?:\[[^\]]*\]\s*)?\((?=([^:]*))")
