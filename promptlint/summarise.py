@@ -132,13 +132,15 @@ def summarise(function: Function, package: str) -> Summary:
     return _Summariser(function, package).run()
 
 
+_new = tuple.__new__
+
+
 def _at(node: ast.AST) -> At:
     if not isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler, ast.pattern)):
         return NOWHERE
-    end_line = node.end_lineno or node.lineno
-    return At(
-        node.lineno, node.col_offset, end_line, node.col_offset if node.end_col_offset is None else node.end_col_offset
-    )
+    line, column, end_column = node.lineno, node.col_offset, node.end_col_offset
+    # What the constructor of a named tuple does, which is one call more.
+    return _new(At, (line, column, node.end_lineno or line, column if end_column is None else end_column))
 
 
 def _made_with(node: Expr) -> Call | None:
@@ -197,7 +199,8 @@ class _Summariser:
         for parameter in self.function.parameters:
             env[parameter.name] = Param(_at(node), parameter.name)
         self.initial = dict(env)
-        if not self.is_module and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in syntax.own_nodes(node)):
+        may_yield = self.function.module.yields and not self.is_module
+        if may_yield and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in syntax.own_nodes(node)):
             env[YIELDED] = SeqOf(_at(node), "iterator", ())
         self.env = env
         if isinstance(node, ast.Lambda):

@@ -75,6 +75,7 @@ from promptlint.link.values import (
     NAME_MATCH,
     NONE_SPAN,
     SESSION,
+    Choice,
     Const,
     Edit,
     Entry,
@@ -238,7 +239,8 @@ class Evaluator:
         return Frame(function, level, this=this, parent=parent, depth=depth)
 
     def span(self, frame: Frame, node: Expr) -> Span:
-        return frame.module.span(node.at)
+        module = frame.function.module
+        return module.spans.get(node.at) or module.span(node.at)
 
     def module_span(self, frame: Frame, at: At) -> Span:
         return frame.module.span(at)
@@ -739,6 +741,9 @@ class Evaluator:
 
     def attribute(self, base: Value, name: str, span: Span, frame: Frame, shown: str = "") -> Value:
         """``base.name``, by the kind of ``base``."""
+        if not isinstance(base, Choice):
+            value = self._attribute(base, name, span, frame, shown)
+            return value if not isinstance(value, Choice) else join((value,))
         return join(self._attribute(b, name, span, frame, shown) for b in options(base))
 
     def _attribute(self, base: Value, name: str, span: Span, frame: Frame, shown: str) -> Value:
@@ -769,7 +774,11 @@ class Evaluator:
             if this is not None and frame.function.owner is not None:
                 return External("builtins.super", self.span(frame, node), instance=True, this=this)
         func = self.eval(node.func, frame)
-        made = join(self.call(f, node, frame) for f in options(func))
+        if isinstance(func, Choice):
+            made = join(self.call(f, node, frame) for f in func.options)
+        else:
+            made = self.call(func, node, frame)
+            made = join((made,)) if isinstance(made, Choice) else made
         return told.as_told(self, made, node, frame) if frame.module.path in self._hinting else made
 
     def call(self, func: Value, node: Call, frame: Frame) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -892,12 +892,9 @@ def optional(value: Value) -> Value:
     return value
 
 
-def options(value: Value) -> Iterator[Value]:
-    """The alternatives of a value, one by one."""
-    if isinstance(value, Choice):
-        yield from value.options
-    else:
-        yield value
+def options(value: Value) -> tuple[Value, ...]:
+    """The alternatives of a value."""
+    return value.options if isinstance(value, Choice) else (value,)
 
 
 def only(value: Value, kind: type[V]) -> V | None:
