@@ -16,6 +16,7 @@ from promptlint.expression import (
     Attr,
     Call,
     Definition,
+    Either,
     Free,
     Global,
     Import,
@@ -566,6 +567,9 @@ def reference_name(value: object) -> str | None:
     """The last name of an expression that refers to something by name."""
     while isinstance(value, (After, Phi, AfterLoop)):
         value = value.phi.before if isinstance(value, AfterLoop) else value.before
+    if isinstance(value, Either):  # the same on each branch: what a call on one of them may have done to it
+        names = {reference_name(option) for option in value.options}
+        return names.pop() if len(names) == 1 else None
     if isinstance(value, (Attr, Global, Free)):
         return value.name
     if isinstance(value, Import):
