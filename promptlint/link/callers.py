@@ -14,9 +14,10 @@ from promptlint.expression import (
     Param,
     SeqOf,
     Star,
+    unchanged,
 )
 from promptlint.index import Class, Function
-from promptlint.link.program import reference_name
+from promptlint.link.program import called_name, reference_name
 from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, options
 from promptlint.record import record
 
@@ -142,6 +143,8 @@ def bound(routine: Routine, call: Call) -> dict[str, Expr]:
 
 def match(ev: Evaluator, function: Function, caller: Function, call: Call, frame: Frame | None = None) -> Caller | None:
     """``call`` as one that runs ``function``, by what the called expression means; ``None`` when it is not known to."""
+    if _is_replaced(ev, function, caller, call):
+        return None
     frame = frame or ev.generic(caller)
     value = ev.resolve(call.func, frame)
     for option in options(value):
@@ -163,6 +166,21 @@ def match(ev: Evaluator, function: Function, caller: Function, call: Call, frame
         if function in by_name(ev, call):
             return Caller(caller, call, Routine(function, None, ev.generic(function).this), frozenset({NAME_MATCH}))
     return None
+
+
+def _is_replaced(ev: Evaluator, function: Function, caller: Function, call: Call) -> bool:
+    """Whether a method calls another on its own object, which no object of the other's class does: that has a method
+    of its own in the caller's place, and does not call the one that it replaces."""
+    func, cls = call.func, function.owner
+    if cls is None or caller.owner is None or cls is caller.owner or not isinstance(func, Attr):
+        return False
+    this = unchanged(func.base)
+    if not (isinstance(this, Param) and caller.is_method and this.name == caller.parameters[0].name):
+        return False
+    own = ev.program.method(cls, caller.name)
+    if own is None or own is caller or not ev.program.is_below(cls, caller.owner):
+        return False
+    return not any(called_name(c) == caller.name for c in ev.summary(own).calls)
 
 
 def _is_one_of_many(ev: Evaluator, call: Call, function: Function, frame: Frame) -> bool:
