@@ -101,6 +101,8 @@ def method(ev: Evaluator, this: Value, name: str, args: Given, qualified: str = 
     """``this.name(...)`` by the kind of ``this``."""
     if name in ("__enter__", "__aenter__", "with_options", "copy", "__copy__") and not isinstance(this, (Seq, Map)):
         return this
+    if name in stores.LISTED and (kept := stores.pushed(ev, args.node, args.frame, args.span)) is not None:
+        return kept
     row = ev.knowledge.sources.get(f"*.{name}")
     if row is not None and all(isinstance(o, (External, Hole)) for o in options(this)):
         return externals.source(row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
@@ -334,8 +336,6 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: Given) -> Value:
         return replace(
             this, name=shown, deps=union(this.deps, args.origins), persistent=this.persistent and not args.origins
         )
-    if name == "lrange" and (kept := stores.pushed(ev, args.node, args.frame, args.span)) is not None:
-        return kept
     made = externals.unknown(ev, name, args)
     window = made.window if isinstance(made, Hole) else None
     if window is None and this.window is None and name in _FETCHES:
@@ -414,8 +414,6 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: Given, qual
         return replace(made, this=this)
     if name in ("run_in_executor", "to_thread", "submit", "apply", "run_sync"):
         return _apply(ev, args, 1 if name == "run_in_executor" else 0)
-    if name == "lrange" and (kept := stores.pushed(ev, args.node, args.frame, args.span)) is not None:
-        return kept
     deps = union(this.origins(), externals.unknown(ev, name, args).origins())
     return args.hole(deps, window=_queried(args) if name in _FETCHES else externals._window(args))
 

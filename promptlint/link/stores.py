@@ -13,6 +13,7 @@ from promptlint.expression import (
     Binary,
     Call,
     Concat,
+    DictOf,
     Either,
     Expr,
     Formatted,
@@ -24,6 +25,7 @@ from promptlint.expression import (
     Phi,
     Slice,
     Summary,
+    unchanged,
 )
 from promptlint.link import growth
 from promptlint.link.values import CALL, Const, Edit, History, Hole, Map, Seq, Value, join, options
@@ -64,7 +66,10 @@ _HOLDERS = frozenset(
 )
 """Methods that speak of what their receiver stands for."""
 _KEYED = {"get": 1, "set": 1, "setex": 1, "put": 1, "hget": 2, "hset": 2, "getset": 1, "get_item": 1, "set_item": 1}
-_KEYED |= dict.fromkeys(("lrange", "rpush", "lpush", "ltrim"), 1)
+LISTED = frozenset(("lrange", "zrange", "zrevrange"))
+"""Methods that read elements of a list or sorted set that is kept under a key, from one place to another."""
+_ADDERS, _CUTTERS = ("rpush", "lpush", "zadd"), ("ltrim", "zremrangebyrank")
+_KEYED |= dict.fromkeys((*LISTED, *_ADDERS, *_CUTTERS), 1)
 """Methods of a store, with how many of their arguments say where in it."""
 _QUERIES = frozenset(("execute", "fetchrow", "fetchval", "fetch", "fetchone", "executemany"))
 _TABLE = re.compile(r"\b(?:from|into|update)\s+[\"`\[]?(\w+)", re.IGNORECASE)
@@ -133,23 +138,27 @@ def _shapes(ev: Evaluator, writers: list[tuple[Function, Expr]], key: object, sp
 
 
 def pushed(ev: Evaluator, node: Call, frame: Frame, span: Span) -> Seq | None:
-    """What ``lrange`` gives when the same module pushes elements to that key."""
+    """What ``lrange`` or its like gives when the same module adds elements to that key."""
     module = frame.module
     place = _place(node, ev.summary(frame.function))
     values: list[Value] = []
     edits: list[Edit] = []
     if _is_end(node):
         edits.append(Edit("window", span, ev.snippet(frame, node.at), keeps=_end(node)))
-    for name in ("rpush", "lpush", "ltrim") if place else ():
+    for name in (*_ADDERS, *_CUTTERS) if place else ():
         for function in module.called.get(name, ()):
             generic = ev.generic(function)
             for call in ev.summary(function).calls:
                 if _name(call.func) != name or _place(call, ev.summary(function)) != place:
                     continue
-                if name == "ltrim" and _is_end(call):
+                if name in _CUTTERS and (name != "ltrim" or _is_end(call)):
                     cut = ev.span(generic, call)
-                    edits.append(Edit("window", cut, ev.snippet(generic, call.at), call.guards, keeps=_end(call)))
-                elif name != "ltrim":
+                    keeps = _end(call) if name == "ltrim" else _left_over(call)
+                    edits.append(Edit("window", cut, ev.snippet(generic, call.at), call.guards, keeps=keeps))
+                elif name == "zadd":
+                    scored = [d for a in call.args[1:] if isinstance(d := unchanged(a), DictOf)]
+                    values += [ev.eval(member, generic) for d in scored for member, _ in d.items if member is not None]
+                elif name in _ADDERS:
                     values += [ev.eval(a, generic) for a in call.args[1:]]
     if not values:
         return None
@@ -158,9 +167,9 @@ def pushed(ev: Evaluator, node: Call, frame: Frame, span: Span) -> Seq | None:
 
 
 def _is_end(node: Call) -> bool:
-    """Whether ``lrange`` or ``ltrim`` leaves older elements out."""
+    """Whether ``lrange``, its like or ``ltrim`` leaves older elements out."""
     bounds = [a.value for a in node.args[1:3] if isinstance(a, Literal)]
-    whole = bounds in ([0, -1], [0])
+    whole = bounds == [0, -1] or (bounds == [0] and _name(node.func) != "zrevrange")
     return len(node.args) == 3 and not whole
 
 
@@ -169,6 +178,12 @@ def _end(node: Call) -> int | None:
     if isinstance(first, int) and first < 0 and last == -1:
         return -first
     return last + 1 if first == 0 and isinstance(last, int) and last >= 0 else None
+
+
+def _left_over(node: Call) -> int | None:
+    """How many elements ``zremrangebyrank(key, 0, -n - 1)`` leaves."""
+    last = node.args[2].value if len(node.args) == 3 and isinstance(node.args[2], Literal) else None
+    return -last - 1 if isinstance(last, int) and last < -1 else None
 
 
 def _grows(value: Value, depth: int = 0) -> bool:
