@@ -42,14 +42,25 @@ grow and cuts it in bulk where it is cut by `history = history[-N:]` or `history
 (`history[-N:]`), its start moves on by N messages at a time.
 
 ## Limits
-Reported as information only: a window of more than 40 messages, or one that a program with a known number of questions
-does not fill; a cut in bulk above a threshold or on a command of the user; a cut in a script that asks without a loop.
+Reported as information only: a window of more than 40 messages (of more than 100 where tools are called, whose calls
+and results are messages, too), or one that a program with a known number of questions does not fill; a cut in bulk
+above a threshold or on a command of the user; a cut in a script that asks without a loop.
 """
 
 from collections.abc import Iterator
 from math import inf
 
-from promptlint.api import Confidence, Conversation, Finding, Request, Severity, keeps_history, report_mutator, rule
+from promptlint.api import (
+    Confidence,
+    Conversation,
+    Finding,
+    Region,
+    Request,
+    Severity,
+    keeps_history,
+    report_mutator,
+    rule,
+)
 
 OPTIONS = (
     ("cut rarely and in bulk (from 100 messages to 20, say)", "more is sent in between, mostly at the price of a read"),
@@ -64,7 +75,7 @@ def check(conversation: Conversation) -> Iterator[Finding]:
         # A window over kept turns shows by itself that they are sent again.
         if mutator.kind == "window" and (keeps_history(request) or request.has_history):
             size = f" to {mutator.keeps} messages" if mutator.keeps is not None else ""
-            large = mutator.keeps is not None and (mutator.keeps > 40 or mutator.keeps >= _filled(request))
+            large = mutator.keeps is not None and (mutator.keeps > _large(request) or mutator.keeps >= _filled(request))
             asked = mutator.guard == "command"
             seldom = mutator.bulk or asked or mutator.guard == "threshold"
             often = (
@@ -82,6 +93,11 @@ def check(conversation: Conversation) -> Iterator[Finding]:
                 Confidence.HIGH if keeps_history(request) else Confidence.MEDIUM,
                 OPTIONS,
             )
+
+
+def _large(request: Request) -> int:
+    """The number of messages that only long conversations reach."""
+    return 100 if any(segment.region is Region.TOOLS for segment in request.segments) else 40
 
 
 def _filled(request: Request) -> float:

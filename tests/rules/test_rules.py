@@ -229,6 +229,12 @@ def test_mutators(changed: Mutator, severity: Severity, confidence: Confidence) 
     assert (finding.severity, finding.confidence, finding.primary) == (severity, confidence, Span("app.py", 80))
 
 
+@pytest.mark.parametrize(("keeps", "severity"), [(41, Severity.WARNING), (101, Severity.INFO)])
+def test_windows_that_hold_calls_of_tools_fill_sooner(keeps: int, severity: Severity) -> None:
+    subject = request(tool(), text(2_000), history(), question(), mutators=(mutator("window", keeps=keeps),))
+    assert one(everything(subject), "sliding-window").severity is severity
+
+
 def test_window_over_a_kept_history_is_evidence_by_itself() -> None:
     subject = request(text(2_000), history(), question(), reuse=ONCE, mutators=(mutator("window", keeps=10),))
     assert one(everything(subject), "sliding-window").confidence is Confidence.MEDIUM
