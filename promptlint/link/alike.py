@@ -32,6 +32,8 @@ _WHOLE = frozenset(("enumerate", "reversed", "list"))
 """Builtins that go through all of what they are given."""
 _VARYING = frozenset(("datetime", "time", "random", "secrets", "uuid"))
 """Modules whose values are other ones each time."""
+_REPLIES = ("assistant", "model", "ai")
+"""Roles of what the model said."""
 MAX_NODES = 200
 
 
@@ -43,7 +45,9 @@ def every_element(change: Expr, loops: dict[int, LoopState]) -> bool:
         values.extend(new.args)
         new = new.base
     element = _element(new)
-    return element is not None and _goes_through(element, loops) and _same_for_each(values, guards)
+    if element is None or not _same_for_each(values, guards):
+        return False
+    return _goes_through(element, loops, 1 if any(map(_of_reply, guards)) else 0)
 
 
 def every_index(node: Mutate, loops: dict[int, LoopState]) -> bool:
@@ -76,8 +80,11 @@ def _counts_down(node: Expr) -> bool:
     return isinstance(step, Literal) and isinstance(step.value, int) and step.value < 0
 
 
-def _goes_through(element: Element, loops: dict[int, LoopState]) -> bool:
-    """Whether a loop, and those around it that its list comes from, takes all elements, to the last one."""
+def _goes_through(element: Element, loops: dict[int, LoopState], spared: int = 0) -> bool:
+    """Whether a loop, and those around it that its list comes from, takes all elements, to the last one.
+
+    It may leave out the same ones at the beginning each time, and as many as are ``spared`` at the end.
+    """
     state = loops.get(element.loop)
     if state is None or any(end.leaves for end in state.ends):
         return False
@@ -86,8 +93,38 @@ def _goes_through(element: Element, loops: dict[int, LoopState]) -> bool:
         if len(over.args) != 1:
             return False
         over = over.args[0]
+    if isinstance(over, Slice) and over.step is None and _ends(over, spared) and _begins(over.lower):
+        over = over.base
     outer = _element(over)
-    return not isinstance(over, Slice) and (outer is None or _goes_through(outer, loops))
+    return not isinstance(over, Slice) and (outer is None or _goes_through(outer, loops, spared))
+
+
+def _begins(lower: Expr | None) -> bool:
+    """Whether a slice begins at the same element each time."""
+    return lower is None or (isinstance(lower, Literal) and isinstance(lower.value, int) and lower.value >= 0)
+
+
+def _ends(over: Slice, spared: int) -> bool:
+    """Whether a slice leaves out no more than so many elements at the end."""
+    upper = over.upper
+    return upper is None or (isinstance(upper, Literal) and isinstance(upper.value, int) and -spared <= upper.value < 0)
+
+
+def _of_reply(guard: Guard) -> bool:
+    """Whether what is done under a test is done to replies of the model only: none is the newest when it is sent."""
+    test = guard.test
+    if not isinstance(test, Test) or test.op != ("==" if guard.sense else "!="):
+        return False
+    said = any(isinstance(p, Literal) and p.value in _REPLIES for p in test.parts)
+    return said and any(is_part(p) and _key(p) == "role" for p in test.parts)
+
+
+def _key(node: Expr) -> object:
+    """The name of what is taken from an element: ``m["role"]``, ``m.get("role")``, ``m.role``."""
+    if isinstance(node, Call):
+        return node.args[0].value if node.args and isinstance(node.args[0], Literal) else None
+    key = node.key if isinstance(node, Item) else None
+    return key.value if isinstance(key, Literal) else getattr(node, "name", None)
 
 
 def _element(node: Expr) -> Element | None:
@@ -141,6 +178,8 @@ def is_part(node: Expr) -> bool:
 
 def _tells(node: Expr) -> bool:
     """Whether a value differs from place to place, or from turn to turn."""
+    if _is_of_library(node):
+        return False
     if isinstance(node, (Phi, AfterLoop, Slice)) or index_of(node) is not None:
         return True
     if isinstance(node, Item):
@@ -150,6 +189,16 @@ def _tells(node: Expr) -> bool:
     if isinstance(node, Test) and node.op in ("<", ">", "<=", ">="):
         return not all(isinstance(p, (Literal, Global)) or is_part(p) or _is_size(p) for p in node.parts)
     return calls(node, "len") and not _is_size(node)
+
+
+def _is_of_library(node: Expr) -> bool:
+    """Whether a value is an attribute of an imported module (``re.S``) which nothing but unknown calls could change."""
+    while isinstance(node, (Phi, AfterLoop)):
+        node = (node.phi if isinstance(node, AfterLoop) else node).before
+    inside = isinstance(node, Attr)
+    while isinstance(node, Attr):
+        node = node.base
+    return inside and isinstance(node, Import) and node.dotted.partition(".")[0] not in _VARYING
 
 
 def _is_size(node: Expr) -> bool:
