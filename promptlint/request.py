@@ -270,6 +270,8 @@ class Request:
     """The code in which the way to the sink begins."""
     branches: tuple[Branch, ...] = ()
     """The tests on that way, outermost first; only known where turns are kept."""
+    seldom: bool = False
+    """It is sent only once the conversation has grown beyond a large limit: the request that asks for a summary."""
     pace: Pace | None = None
     """Where breakpoints are set: the time between two requests, as far as the code says it."""
     company: tuple[Site, ...] = ()

@@ -76,6 +76,8 @@ def check(request: Request) -> Iterator[Finding]:
     enough = reaches_minimum(prefix, request.facts)
     if not unmarked(request) or not request.facts.caches or request.open or takes_no_marker(request):
         return
+    if request.seldom:  # what it would write to the cache is read by nothing
+        return
     if not turns and (request.reuse.repeats is None or enough == "no" or not worth_a_word(prefix)):
         return
     known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low >= 100 else ""

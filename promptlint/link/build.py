@@ -193,6 +193,7 @@ class _Builder(Layout):
             path=(*self.chain.steps, *built),
             root=self.root_span,
             branches=tuple(self._branches()) if watched else (),
+            seldom=reuse.turns and self._is_seldom(),
             pace=pace.of(self.ev, self.chain) if self.breakpoints else None,
             parallel=self._parallel(facts, reuse),
             usage=self._usage(),
@@ -308,6 +309,14 @@ class _Builder(Layout):
                     kind = "command" if asks_for_command(guard) else "always"
                     span = frame.module.span(guard.test.at)
                     yield Branch(span, guard.sense, self._causes_of_test(guard, frame), kind)
+
+    def _is_seldom(self) -> bool:
+        """Whether a test of the size of the conversation, against a large limit, stands on the way to the sink."""
+        for frame, call in zip(self.chain.frames, self.chain.calls, strict=True):
+            guard, limit = guard_of(self.ev, call.guards, frame.function)
+            if guard == "threshold" and limit is not None and limit > LARGE_MESSAGES:
+                return True
+        return False
 
     def _filtered(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
         """The messages as the functions leave them that the library hands them to."""
