@@ -43,7 +43,7 @@ while True:
 `--fix --unsafe-fixes` adds it for `anthropic` and for Converse: writing costs more than input until something reads.
 
 ## Limits
-Silent where `**kwargs` or middleware may add one. A remark where nothing but what stands in the code is asked.
+Silent where `**kwargs` or middleware may add one, and above a large limit. A remark where only the code is asked.
 """
 
 from collections.abc import Iterator
@@ -74,9 +74,7 @@ from promptlint.api import (
 def check(request: Request) -> Iterator[Finding]:
     turns, prefix = keeps_history(request), shared_prefix(request)
     enough = reaches_minimum(prefix, request.facts)
-    if not unmarked(request) or not request.facts.caches or request.open or takes_no_marker(request):
-        return
-    if request.seldom:  # what it would write to the cache is read by nothing
+    if not unmarked(request) or not request.facts.caches or request.open or request.seldom or takes_no_marker(request):
         return
     if not turns and (request.reuse.repeats is None or enough == "no" or not worth_a_word(prefix)):
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -94,8 +95,19 @@ def given_from_outside(ev: Evaluator, frame: Frame, parameter: Parameter) -> Val
     if declared is not None:
         return declared
     if parameter.default is not None and not _is_none(parameter.default):
+        if _USER.search(parameter.name) and _is_injected(ev, parameter.default, module):
+            return entry_value(frame, parameter.name, span)
         return ev.ast_value(parameter.default, module)
     return entry_value(frame, parameter.name, span)
+
+
+_USER = re.compile(r"(^|_)(user|tenant|account|customer|member)(_|$)")
+
+
+def _is_injected(ev: Evaluator, default: ast.expr, module: Module) -> bool:
+    """Whether FastAPI fills in a parameter for each call (``= Depends(get_current_user)``): who calls, by its name."""
+    called = ev.program.qualified(default.func, module) if isinstance(default, ast.Call) else None
+    return called in ("fastapi.Depends", "fastapi.Security", "fastapi.param_functions.Depends")
 
 
 def entry_value(frame: Frame, name: str, span: Span) -> Hole:

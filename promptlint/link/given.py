@@ -33,6 +33,8 @@ class Given:
         self.values: list[Value] = []
         self.keywords: dict[str, Value] = {}
         self.rest: list[Value] = []
+        self.keys: Origins = ()
+        """What decides which keywords are given."""
         for argument in node.args:
             if isinstance(argument, Star):
                 spread = containers.as_seq(ev, ev.eval(argument.value, frame), self.span)
@@ -53,6 +55,7 @@ class Given:
                 if isinstance(option, Map):
                     self.keywords.update({k: e.value for k, e in option.entries.items()})
                     self.rest.extend(option.rest)
+                    self.keys = union(self.keys, option.order)
                 else:
                     self.rest.append(option)
 
@@ -71,7 +74,7 @@ class Given:
 
     @property
     def origins(self) -> Origins:
-        return union(*(v.origins() for v in (*self.values, *self.keywords.values(), *self.rest)))
+        return union(self.keys, *(v.origins() for v in (*self.values, *self.keywords.values(), *self.rest)))
 
     def hole(self, deps: Origins | None = None, **changes: object) -> Hole:
         made = Hole(self.ev.snippet(self.frame, self.node.at), self.span, self.origins if deps is None else deps)
