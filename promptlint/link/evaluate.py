@@ -679,7 +679,9 @@ class Evaluator:
         for key, value in node.items:
             if isinstance(key, Literal) and isinstance(key.value, str):
                 # In place: nobody has seen this dict yet.
-                result.entries[key.value] = Entry(self.lazy(value, frame), self.span(frame, value))
+                # A parameter stands where its function does: what is put in here is put in at the key.
+                place = self.span(frame, key if isinstance(value, Param) else value)
+                result.entries[key.value] = Entry(self.lazy(value, frame), place)
             elif key is None:
                 result = containers.update(result, self.eval(value, frame), self.span(frame, value))
             else:
