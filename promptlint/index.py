@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import re
 import warnings
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -27,6 +29,49 @@ class Parameter:
     annotation: ast.expr | None
 
 
+EVERY = "*"
+"""Stands among the names that were asked for when all names were."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """What was asked of one parsed file, so that an edit which changes none of the answers changes no finding."""
+
+    names: set[str] = field(default_factory=set)
+    """The names of which it was asked who calls, hands over or stores them."""
+    words: set[str] = field(default_factory=set)
+    """The words that were looked for in the text of functions."""
+    texts: dict[str, bool] = field(default_factory=dict)
+    """The texts that were looked for in the whole file, and whether they are there."""
+    documented: set[Function | Class] = field(default_factory=set)
+    """The definitions whose docstring was read."""
+    whole: bool = False
+    """All of the code was looked at."""
+
+
+class Mentions:
+    """The functions in which a name is called, or as "&name" handed over; which ones are asked for is noted."""
+
+    __slots__ = ("_asked", "listed")
+
+    def __init__(self, asked: Asked) -> None:
+        self.listed: dict[str, list[Function]] = {}
+        self._asked = asked
+
+    def __contains__(self, name: str) -> bool:
+        self._asked.names.add(name)
+        return name in self.listed
+
+    def get(self, name: str, default: Sequence[Function] = ()) -> Sequence[Function]:
+        self._asked.names.add(name)
+        return self.listed.get(name, default)
+
+    def among(self, names: Set[str]) -> Iterator[Function]:
+        """The functions listed under any of some names, in the order of the code; one may come again."""
+        self._asked.names.update(names)
+        return (function for name, functions in self.listed.items() if name in names for function in functions)
+
+
 @dataclass(slots=True, eq=False)
 class Function:
     """A function, lambda, or the body of a module; compared by identity."""
@@ -39,8 +84,8 @@ class Function:
     parent: Function | None
     parameters: tuple[Parameter, ...] = ()
     decorators: tuple[ast.expr, ...] = ()
-    stores: frozenset[str] = frozenset()
-    """Attribute and global names that the body may change (a superset, from a plain walk)."""
+    stored: frozenset[str] = frozenset()
+    """What ``stores`` and ``all_stored`` answer from."""
     edited: frozenset[str] = frozenset()
     """Local names whose inside the body changes."""
     bound: frozenset[str] | None = None
@@ -51,9 +96,37 @@ class Function:
     """The body only declares: ``...``, ``pass``, a docstring, or ``raise NotImplementedError``."""
     stripped: bool = False
     """The body was given up before anybody asked for it; ``Module.restore`` brings it back."""
+    seen: bool = False
+    """Somebody has asked what is in the body."""
 
     def __repr__(self) -> str:
         return f"<{self.module.name}:{self.qualname}>"
+
+    def stores(self, name: str) -> bool:
+        """Whether the body may change an attribute or global of this name (a superset, from a plain walk)."""
+        self.module.asked.names.add(name)
+        return name in self.stored
+
+    def all_stored(self) -> frozenset[str]:
+        """All names that ``stores`` is true for."""
+        self.module.asked.names.add(EVERY)
+        return self.stored
+
+    def says(self, word: str) -> bool:
+        """Whether a word occurs anywhere in the source of the function."""
+        self.module.asked.words.add(word)
+        return is_said(word, self)
+
+    @property
+    def syntax(self) -> FunctionNode:
+        """The node, for who looks at its body."""
+        self.seen = True
+        return self.node
+
+    @property
+    def docstring(self) -> str:
+        """The docstring, empty without one."""
+        return _docstring(self)
 
     @property
     def is_method(self) -> bool:
@@ -90,8 +163,34 @@ class Class:
         return f"<class {self.module.name}:{self.qualname}>"
 
     @property
+    def docstring(self) -> str:
+        """The docstring, empty without one."""
+        return _docstring(self)
+
+    @property
     def decorator_names(self) -> frozenset[str]:
         return frozenset(terminal(d.func if isinstance(d, ast.Call) else d) or "" for d in self.node.decorator_list)
+
+
+def _docstring(definition: Function | Class) -> str:
+    definition.module.asked.documented.add(definition)
+    node = definition.node
+    return "" if isinstance(node, ast.Lambda) else ast.get_docstring(node) or ""
+
+
+def is_said(word: str, function: Function) -> bool:
+    """What ``Function.says`` answers, without a note that it was asked."""
+    first, last = getattr(function.node, "lineno", 1), getattr(function.node, "end_lineno", None) or 0
+    return any(first <= line <= last for line in _lines_saying(function.module, word))
+
+
+@lru_cache(maxsize=16)  # asked for each function of a module in turn
+def _lines_saying(module: Module, word: str) -> tuple[int, ...]:
+    """The lines of a file in which a word stands, from 1."""
+    if word not in module.source.text:
+        return ()
+    search = re.compile(rf"\b{re.escape(word)}\b").search
+    return tuple(n for n, line in enumerate(module.source.lines, 1) if word in line and search(line))
 
 
 class Module:
@@ -105,7 +204,8 @@ class Module:
         self.functions: list[Function] = []
         self.classes: dict[str, Class] = {}
         self.definitions: dict[ast.AST, Function | Class] = {}
-        self.called: dict[str, list[Function]] = {}
+        self.asked = Asked()
+        self.called = Mentions(self.asked)
         self.attribute_stores: dict[str, list[Function]] = {}
         self.keyword_messages: set[Function] = set()
         """Functions with a call that passes ``messages=``."""
@@ -123,15 +223,24 @@ class Module:
     @property
     def tree(self) -> ast.Module:
         """The whole syntax tree; parsed again where parts of it were given up."""
+        self.asked.whole = True
         return self._tree if self._tree is not None else _parsed_again(self)
 
     def syntax(self, function: Function) -> ast.AST:
         """The node of one of the functions with its whole body."""
+        function.seen = True
         if self._tree is not None:
             return function.node
         kind, place = type(function.node), At.start(function.node)
         same = (n for n in ast.walk(self.tree) if isinstance(n, kind) and At.start(n) == place)
         return next(same, function.node)
+
+    def holds(self, text: str) -> bool:
+        """Whether a text occurs anywhere in the file."""
+        known = self.asked.texts.get(text)
+        if known is None:
+            known = self.asked.texts[text] = text in self.source.text
+        return known
 
     def strip(self) -> None:
         """Gives up the bodies of functions: most files are parsed for what they define, and trees are large."""
@@ -387,7 +496,7 @@ class _Indexer:
             if name in self.edited.get(function, ()):
                 self._store(place, function, inside=True)
         for function, names in self.stores.items():
-            function.stores = frozenset(names)
+            function.stored = frozenset(names)
         for function, names in self.edited.items():
             function.edited = frozenset(names)
 
@@ -415,7 +524,7 @@ class _Indexer:
         if isinstance(node, ast.Call):
             name = terminal(node.func)
             if name:
-                called = module.called.setdefault(name, [])
+                called = module.called.listed.setdefault(name, [])
                 if not called or called[-1] is not function:
                     called.append(function)
                 if name in MUTATORS and isinstance(node.func, ast.Attribute):
@@ -425,7 +534,7 @@ class _Indexer:
             for argument in [*node.args, *(k.value for k in node.keywords)]:
                 reference = terminal(argument)
                 if reference:
-                    listed = module.called.setdefault("&" + reference, [])
+                    listed = module.called.listed.setdefault("&" + reference, [])
                     if not listed or listed[-1] is not function:
                         listed.append(function)
         elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete, ast.For, ast.AsyncFor)):

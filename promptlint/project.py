@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -17,6 +17,11 @@ from promptlint.source import Source, Unreadable, display, from_bytes, read_byte
 
 _MARKERS = (".git", ".hg", "pyproject.toml", "setup.py")
 _NOT_IDENTIFIER = bytes(c if c >= 128 or chr(c).isalnum() or c == ord("_") else ord(" ") for c in range(256))
+
+
+def identifiers(data: bytes) -> set[bytes]:
+    """The identifiers in a text, be they in code, text or comments."""
+    return set(data.translate(_NOT_IDENTIFIER).split())
 
 
 class NoPython(Exception):
@@ -156,6 +161,8 @@ class Project:
         self._roots = roots
         self._foreign = foreign
         self._links = links
+        self.words: set[str] = set()
+        """The identifiers of which it was asked where they occur."""
 
     def module(self, dotted: str, near: SourceRef | None = None) -> SourceRef | None:
         """The file that ``import dotted`` means in ``near``, or None for what lies outside the project.
@@ -251,6 +258,19 @@ class Project:
 
     def mentions(self, name: str) -> list[SourceRef]:
         """The files in which the identifier occurs, be it in code, text or a comment."""
+        self.words.add(name)
+        return self.having(name)
+
+    def mentioned(self, words: Iterable[str]) -> list[list[str]]:
+        """Of each file those of some identifiers that occur in it, in order."""
+        found: list[list[str]] = [[] for _ in self.files]
+        for word in sorted(words):
+            for number in self._identifiers.get(word.encode("utf-8", "replace"), ()):
+                found[number].append(word)
+        return found
+
+    def having(self, name: str) -> list[SourceRef]:
+        """As ``mentions``, for who notes what he asked himself."""
         return [self.files[number] for number in self._identifiers.get(name.encode("utf-8", "replace"), ())]
 
     @cached_property
@@ -259,7 +279,7 @@ class Project:
         index: defaultdict[bytes, list[int]] = defaultdict(list)
         for number, ref in enumerate(self.files):
             keep = ref.is_loaded
-            for word in set(ref.data.translate(_NOT_IDENTIFIER).split()):
+            for word in identifiers(ref.data):
                 index[word].append(number)
             if not keep:
                 ref.drop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
@@ -267,7 +266,7 @@ class Arguments(Causes):
                 self._client(option, span)
             elif isinstance(option, Type):
                 written = objects.class_attribute(self.ev, option, "__doc__", span)
-                known = ast.get_docstring(option.cls.node) if isinstance(written, Hole) else None
+                known = option.cls.docstring if isinstance(written, Hole) else ""
                 self.parts.add("system", text(known, span) if known else written, span, optional)
             else:
                 self.parts.add("system", option, span, optional)

@@ -607,7 +607,7 @@ class _Builder(Layout):
                 continue
             causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
             guard, limit = guard_of(self.ev, edit.guards, function)
-            if guard == "always" and syntax.in_handler(function.node, edit.span.line):
+            if guard == "always" and syntax.in_handler(function.syntax, edit.span.line):
                 guard = "error"  # also where the way of the list does not tell it
             if edit.kind == "prepend" and _retold(edit) and COMPACTS.search(function.name):
                 guard = "threshold"

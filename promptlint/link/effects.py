@@ -106,7 +106,7 @@ def after_calls(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> Val
     method = ev.program.method(base.cls, node.name)
     if method is None:
         return _after_calls(ev, base, node.name, node, frame)
-    fields = {f for c in ev.program.mro(base.cls) for m in c.methods.values() for f in m.stores}
+    fields = {f for c in ev.program.mro(base.cls) for m in c.methods.values() for f in m.all_stored()}
     if not node.calls or not fields or _made_by(ev, node, frame) is None:
         return None
 
@@ -156,7 +156,7 @@ def _after_calls(ev: Evaluator, base: Instance, name: str, node: Field, frame: F
 def _set_by_maker(ev: Evaluator, base: Instance, name: str) -> bool:
     """Whether the function that makes an object writes the attribute before it hands the object out."""
     maker = ev.program.function_at(base.span)
-    if maker is None or name not in maker.stores:
+    if maker is None or not maker.stores(name):
         return False
     made = (unchanged(w.base) for w in ev.summary(maker).writes if w.name == name)
     return any(isinstance(m, Call) and maker.module.span(m.at) == base.span for m in made)

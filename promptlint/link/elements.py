@@ -50,7 +50,7 @@ def _put_into(ev: Evaluator, place: Class | Module, name: str) -> Iterator[Class
     program = ev.program
     bodies: list[tuple[Module, ast.AST]] = []
     if isinstance(place, Class):
-        bodies += [(c.module, m.node) for c in program.mro(place) for m in c.methods.values() if name in m.stores]
+        bodies += [(c.module, m.syntax) for c in program.mro(place) for m in c.methods.values() if m.stores(name)]
         for c in program.mro(place):
             if name in c.fields:
                 yield from _of_elements(ev, c.fields[name][0], c.module)

@@ -490,7 +490,7 @@ class Evaluator:
         if name == "__package__":
             return text(module.name if module.is_package else module.name.rpartition(".")[0], span)
         if name == "__doc__":
-            return text(ast.get_docstring(module.body.node) or "", span)  # type: ignore[arg-type]
+            return text(module.body.docstring, span)
         if name in BUILTINS:
             return External(f"builtins.{name}", span)
         return Hole(name, span)
@@ -767,7 +767,7 @@ class Evaluator:
         if isinstance(base, FilePath):
             return externals.path_attribute(base, name, span)
         if isinstance(base, Routine) and name == "__doc__":
-            return text(ast.get_docstring(base.function.node) or "", span)  # type: ignore[arg-type]
+            return text(base.function.docstring, span)
         return External(f".{name}", span, this=base)
 
     def _call(self, node: Call, frame: Frame) -> Value:

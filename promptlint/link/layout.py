@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 from math import inf
@@ -26,6 +25,7 @@ from promptlint.link.messages import (
     role_source,
     roles_of,
 )
+from promptlint.link.program import Program
 from promptlint.link.prose import deep_text, merged, tool_name
 from promptlint.link.replay import gives_calls, made_anew, two_forms
 from promptlint.link.switches import SWITCHED
@@ -133,7 +133,7 @@ class Layout(Arguments):
         pieces = list(deep_text(self.ev, value, item.span))
         if isinstance(value, Routine):
             # The library makes the definition from the function: its name, its signature, its docstring.
-            shown = f"{value.function.name} {ast.get_docstring(value.function.node) or ''}"  # type: ignore[arg-type]
+            shown = f"{value.function.name} {value.function.docstring}"
             pieces = [Piece(item.span, shown)]
         known = "".join(p.text or "" for p in pieces if p.text)
         holes = [p for p in pieces if p.text is None]
@@ -321,7 +321,7 @@ class Layout(Arguments):
                 Segment(
                     region,
                     Kind.TEXT,
-                    _insertion(piece, span, causes),
+                    _insertion(self.ev.program, piece, span, causes),
                     tokens,
                     piece.text,
                     role,
@@ -572,13 +572,13 @@ def _decides(origin: Origin) -> bool:
     )
 
 
-def _insertion(piece: Piece, content: Span, causes: tuple[Cause, ...]) -> Span:
+def _insertion(program: Program, piece: Piece, content: Span, causes: tuple[Cause, ...]) -> Span:
     """Where a piece becomes prompt text: in the text, or where a vague value enters the message from elsewhere."""
     if piece.span.line <= 0:
         return content
     telling = [c for c in causes if c.moment >= Moment.CALL and c.axes & {Axis.CALL, Axis.TURN}] or causes
     vague = bool(telling) and all(c.kind in ("state", "user") for c in telling)
-    elsewhere = piece.span.path != content.path or abs(piece.span.line - content.line) > NEAR
+    elsewhere = program.is_far(piece.span, content, NEAR)
     return content if vague and elsewhere and content.line > 0 else piece.span
 
 

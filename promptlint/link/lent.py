@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -44,7 +42,7 @@ def lenders(ev: Evaluator, functions: Iterable[Function], path: str, mentions: s
     """
     found: list[Function] = []
     for function in functions:
-        if not function.hands_out or not _says(function, mentions) or len(found) >= MAX_LENDERS:
+        if not function.hands_out or not function.says(mentions) or len(found) >= MAX_LENDERS:
             continue
         own = path.format(this=function.parameters[0].name) if function.is_method else path
         if any(own in _places(r) for r in ev.summary(function).returns):
@@ -55,20 +53,6 @@ def lenders(ev: Evaluator, functions: Iterable[Function], path: str, mentions: s
 def may_be_kept(ev: Evaluator, function: Function) -> bool:
     """Whether a function may return what a place or a cell holds, which is older than the call."""
     return function.hands_out and any(_places(r) for r in ev.summary(function).returns)
-
-
-def _says(function: Function, word: str) -> bool:
-    first, last = getattr(function.node, "lineno", 1), getattr(function.node, "end_lineno", None) or 0
-    return any(first <= line <= last for line in _lines_saying(function.module, word))
-
-
-@lru_cache(maxsize=16)  # asked for each function of a module in turn
-def _lines_saying(module: Module, word: str) -> tuple[int, ...]:
-    """The lines of a file in which a word stands, from 1."""
-    if word not in module.source.text:
-        return ()
-    search = re.compile(rf"\b{re.escape(word)}\b").search
-    return tuple(n for n, line in enumerate(module.source.lines, 1) if word in line and search(line))
 
 
 def _places(result: Expr) -> set[str]:

@@ -33,6 +33,8 @@ HISTORY_NAMES = re.compile(
     re.IGNORECASE,
 )
 MESSAGES_NAMES = re.compile(r"(messages|msgs|message_list|chat|contents|input_items|input_list)\b", re.IGNORECASE)
+_FIELDS = ("role", "content", "parts", "text")
+"""What an object that stands for a message has one of."""
 
 
 def is_history_name(name: str) -> bool:
@@ -117,8 +119,8 @@ def may_be_message(value: Value) -> bool:
             if known or not option.entries:
                 return True
         elif isinstance(option, Instance):
-            names = {*option.overrides, *option.cls.fields, *(n for m in option.cls.methods.values() for n in m.stores)}
-            if names & {"role", "content", "parts", "text"}:
+            names = {*option.overrides, *option.cls.fields}
+            if any(n in names or any(m.stores(n) for m in option.cls.methods.values()) for n in _FIELDS):
                 return True
         elif not isinstance(option, (Text, Const)):
             return True

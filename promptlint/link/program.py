@@ -9,6 +9,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from promptlint.expression import (
     After,
@@ -27,6 +28,7 @@ from promptlint.expression import (
 from promptlint.index import Class, Function, Module, dotted, terminal
 from promptlint.knowledge import Knowledge
 from promptlint.link.memory import Memory
+from promptlint.link.shapes import bases_named
 from promptlint.project import Project, SourceRef
 from promptlint.source import Broken, Unreadable
 from promptlint.span import Span
@@ -48,13 +50,28 @@ MAX_FAMILY = 8
 """Methods of one name that a receiver of unknown class may mean."""
 MAX_FULFILLING = 4
 """Classes that a protocol of one method is taken to mean without being named as their base; else ``MAX_FAMILY``."""
-MAX_NAME = 200
-"""Characters of a name that are looked at."""
 
 _MADE = ("<default>", "<template>")
 """Functions that linking makes, anew in each run."""
 
 BUILTINS = frozenset(dir(builtins))
+
+
+ALL, CODE, ANY = "all", "code", "any"
+"""Whom a search asks: all files, all but tests, or one after the other until the first one that has it."""
+
+
+class Search(NamedTuple):
+    """A question to files: in which ones does a word occur, and a pattern that tells how.
+
+    Without a pattern the word names a base of a class, or what gets another name. ``noted`` is the name under which
+    ``Module.called`` tells the same of a file that is parsed, or empty.
+    """
+
+    word: str
+    pattern: re.Pattern[bytes] | None
+    noted: str = ""
+    among: str = ALL
 
 
 class Program:
@@ -68,8 +85,15 @@ class Program:
         self.unreadable: dict[str, Unreadable] = {}
         self._packages: dict[str, frozenset[str]] = {}
         self._known: dict[str, bool] = {}
-        self._holding: dict[re.Pattern[bytes], dict[SourceRef, bool]] = {}
-        self._base_names: dict[SourceRef, frozenset[bytes]] = {}
+        self._bases_named: dict[SourceRef, frozenset[bytes]] = {}
+        self.searched: dict[Search, dict[SourceRef, bool]] = {}
+        """What was looked for in files, those whose text was searched for it, and whether it was found there."""
+        self.apart: set[tuple[str, int, int, int]] = set()
+        """Lines of one file of which it was asked whether more than a number of lines lie between them."""
+        self.stored: set[str] = set()
+        """The names of attributes of which it was asked who writes them."""
+        self.is_whole = True
+        """Nothing that was asked has been forgotten."""
         self._modules: dict[SourceRef, Module | None] = {}
         self._parsed_in_all = 0
         self._begin()
@@ -101,6 +125,7 @@ class Program:
             if not ref.is_notebook:  # their cells are asked for at the end
                 ref.drop()
         self._modules.clear()
+        self.is_whole = False
         if self.memory is not None:
             self.memory.forget()
         self._begin()
@@ -148,6 +173,11 @@ class Program:
         return self._refs[module]
 
     @property
+    def parsed(self) -> dict[SourceRef, Module]:
+        """What has been parsed so far."""
+        return {ref: module for ref, module in self._modules.items() if module is not None}
+
+    @property
     def modules(self) -> Iterator[Module]:
         """What has been parsed so far, in the order of the project's files."""
         return (m for ref in self.project.files if (m := self._modules.get(ref)) is not None)
@@ -155,65 +185,77 @@ class Program:
     def mentioning(
         self,
         name: str,
-        how: str | re.Pattern[bytes] | Callable[[SourceRef], bool] = "",
+        how: str | re.Pattern[bytes] | None = "",
         near: Module | None = None,
-        indexed: Callable[[Module], object] | None = None,
+        noted: str = "",
     ) -> Iterator[Module]:
         """Parsed files in which an identifier occurs (tests left out) and whose text matches ``how``.
 
-        Of a file that is parsed already, ``indexed`` tells faster whether it has what the pattern looks for.
+        ``None``: it names a base of a class there, or what gets another name.
+        Of a file that is parsed already, ``called`` tells faster whether it has what the pattern looks for, by the name
+        ``noted``.
         In a tree of thousands of files, only those of the package of ``near`` and of packages that import it; and where
         these are too many, those among them that import it themselves, the nearest first. Once ``MAX_PARSED`` is spent,
         only what is parsed already and what stands in the folder of ``near``.
         """
         related = self._users(near) if near is not None and len(self.project.files) > MANY_FILES else None
-        matches = self._matching(how if name.isascii() else "", indexed) if not callable(how) else how
+        search = None
+        if how != "" and name.isascii():
+            pattern = re.compile(how.encode()) if isinstance(how, str) else how
+            search = Search(name, pattern, noted, CODE)
+            self.searched.setdefault(search, {})
         here = self.ref(near).directory if near is not None else None
         wide = self._parsed_in_all <= MAX_PARSED
         found = [
             ref
-            for ref in self.project.mentions(name)
+            for ref in (self.project.mentions(name) if search is None else self.project.having(name))
             if (wide or ref in self._modules or ref.directory == here)
             and not ref.is_test
             and (related is None or ref.module.partition(".")[0] in related)
-            and matches(ref)
+            and (search is None or self._shows(search, ref))
         ]
         for ref in found if near is None or len(found) <= MAX_SEARCHED else self._nearest(found, near):
             module = self.parse(ref)
             if module is not None:
                 yield module
 
-    def _matching(
-        self, how: str | re.Pattern[bytes], indexed: Callable[[Module], object] | None
-    ) -> Callable[[SourceRef], object]:
-        """Whether a file has what a pattern looks for; for a compiled one, which is asked for often, that is kept."""
-        if isinstance(how, re.Pattern):
-            known = self._holding.setdefault(how, {})
+    def _shows(self, search: Search, ref: SourceRef) -> bool:
+        module = self._modules.get(ref) if search.noted else None
+        return search.noted in module.called if module is not None else self.holds(search, ref)
 
-            def holds(ref: SourceRef) -> bool:
-                if ref not in known:
-                    known[ref] = how.search(ref.data) is not None
-                return known[ref]
+    def holds(self, search: Search, ref: SourceRef) -> bool:
+        """Whether the text of a file, in which the word of a search occurs, has what it looks for."""
+        known = self.searched.get(search)
+        if known is None:
+            known = self.searched[search] = {}
+        found = known.get(ref)
+        if found is None:
+            if search.pattern is not None:
+                found = search.pattern.search(ref.data) is not None
+            else:
+                if ref not in self._bases_named:
+                    self._bases_named[ref] = frozenset(bases_named(ref.data))
+                found = search.word.encode() in self._bases_named[ref]
+            known[ref] = found
+        return found
 
-            return holds
-        search = re.compile(how.encode()).search
-
-        def matches(ref: SourceRef) -> object:
-            module = self._modules.get(ref)
-            return indexed(module) if indexed is not None and module is not None else search(ref.data)
-
-        return matches
+    def is_far(self, one: Span, other: Span, lines: int) -> bool:
+        """Whether two places are in different files, or more than a number of lines apart."""
+        if one.path != other.path:
+            return True
+        self.apart.add((one.path, one.line, other.line, lines))
+        return abs(one.line - other.line) > lines
 
     def _nearest(self, found: list[SourceRef], near: Module) -> list[SourceRef]:
         """The ``MAX_SEARCHED`` files that have most to do with a module, in their order."""
         package = near.name.partition(".")[0]
-        imported = _importing(package)
+        imports = _importing(package)
         here = self.ref(near).directory.split(os.sep)
 
         def distance(ref: SourceRef) -> tuple[bool, int]:
             there = ref.directory.split(os.sep)
             shared = next((i for i, (x, y) in enumerate(zip(here, there, strict=False)) if x != y), len(there))
-            return ref.module.partition(".")[0] != package and not imported.search(ref.data), -shared
+            return ref.module.partition(".")[0] != package and not self.holds(imports, ref), -shared
 
         nearest = set(sorted(found, key=distance)[:MAX_SEARCHED])
         return [ref for ref in found if ref in nearest]
@@ -222,8 +264,9 @@ class Program:
         """The package of a module, and those that import something of that name."""
         package = near.name.partition(".")[0]
         if package not in self._packages:
-            imported = _importing(package)
-            naming = {r.module.partition(".")[0] for r in self.project.mentions(package) if imported.search(r.data)}
+            imports = _importing(package)
+            self.searched.setdefault(imports, {})
+            naming = {r.module.partition(".")[0] for r in self.project.having(package) if self.holds(imports, r)}
             self._packages[package] = frozenset({package, *naming})
         return self._packages[package]
 
@@ -233,9 +276,10 @@ class Program:
             name = re.escape(library)
             statement = rf"(?m:^)[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t]+,[ \t]*)*){name}\b"
             pattern = rf"{statement}|import(?:_module|__)\(\s*[\"']{name}\b"
-            imported = re.compile(pattern.encode())
+            imports = Search(library, re.compile(pattern.encode()), among=ANY)
+            self.searched.setdefault(imports, {})
             inside = any(ref.module.partition(".")[0] == library for ref in self.project.files)
-            found = inside or any(imported.search(ref.data) for ref in self.project.mentions(library))
+            found = inside or any(self.holds(imports, ref) for ref in self.project.having(library))
             self._known[library] = found
         return self._known[library]
 
@@ -266,6 +310,7 @@ class Program:
             else:
                 if function.stripped:
                     function.module.restore(function)
+                function.seen = True
                 try:
                     known = summarise(function, package)
                 except RecursionError:
@@ -381,25 +426,12 @@ class Program:
         waiting, seen = [cls], {cls}
         while waiting:
             base = waiting.pop()
-            for module in self.mentioning(base.name, self._naming_base(base.name), base.module):
+            for module in self.mentioning(base.name, None, base.module):
                 for other in module.classes.values():
                     if other not in seen and base in self.bases(other):
                         seen.add(other)
                         waiting.append(other)
                         yield other
-
-    def _naming_base(self, name: str) -> Callable[[SourceRef], bool]:
-        """Whether a file gives a class a base of this name, or gives what is called so another name."""
-        if not name.isascii():
-            return lambda ref: True
-        word = name.encode()
-
-        def names(ref: SourceRef) -> bool:
-            if ref not in self._base_names:
-                self._base_names[ref] = frozenset(_base_names(ref.data))
-            return word in self._base_names[ref]
-
-        return names
 
     def _is_protocol(self, cls: Class) -> bool:
         self.bases(cls)
@@ -450,6 +482,7 @@ class Program:
 
     def storing(self, name: str, near: Module) -> tuple[Function, ...]:
         """The functions parsed so far that may write an attribute of this name, of a class of ``near``."""
+        self.stored.add(name)
         found = (f for _, functions in self._stores.get(name, ()) for f in functions)
         if len(self.project.files) <= MANY_FILES:
             return tuple(found)
@@ -518,7 +551,7 @@ class Program:
         noted = key[0]
         found = tuple(
             (function, call)
-            for module in self.mentioning(name, how, near, lambda m: noted in m.called)
+            for module in self.mentioning(name, how, near, noted)
             for function in module.called.get(noted, ())
             for call in self.summary(function).calls
             if fits(call)
@@ -527,28 +560,11 @@ class Program:
         return found
 
 
-_BASES = re.compile(rb"class\s+\w+\s*(?:\[[^\]]*\]\s*)?\((?=([^:]*))")
-_RENAMED = re.compile(rb"\s+as(?=\s)")
-_WORD = re.compile(rb"\w+")
-_LAST_WORD = re.compile(rb"\w+\Z")
-
-
-def _base_names(data: bytes) -> Iterator[bytes]:
-    """The words in the heads of classes, and those before ``as``."""
-    for bases in _BASES.findall(data):
-        yield from _WORD.findall(bases)
-    for renamed in _RENAMED.finditer(data):
-        end = renamed.start()
-        word = _LAST_WORD.search(data, max(0, end - MAX_NAME), end)
-        if word is not None:
-            yield word[0]
-
-
-def _importing(package: str) -> re.Pattern[bytes]:
+def _importing(package: str) -> Search:
     """What a file says that imports something of this name."""
     name = re.escape(package)
     statement = rf"(?m:^)[ \t]*(?:from|import)[ \t][^\n]*\b{name}\b"
-    return re.compile(rf"{statement}|import(?:_module|__)\(\s*[\"']{name}\b".encode())
+    return Search(package, re.compile(rf"{statement}|import(?:_module|__)\(\s*[\"']{name}\b".encode()))
 
 
 def _path(entry: tuple[str, list[Function]]) -> str:

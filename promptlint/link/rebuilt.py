@@ -15,9 +15,9 @@ from promptlint.index import Function, terminal
 
 def argument(function: Function) -> int | None:
     """The parameter whose data a recursive function rebuilds, by position; ``None`` when it does not."""
-    walked = {name for test in _type_tests(function.node) for name in test}
+    walked = {name for test in _type_tests(function.syntax) for name in test}
     for position, parameter in enumerate(function.parameters):
-        if parameter.name in walked and _rebuilds(function.node, parameter.name, function.name):
+        if parameter.name in walked and _rebuilds(function.syntax, parameter.name, function.name):
             return position
     return None
 

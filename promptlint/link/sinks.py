@@ -345,8 +345,7 @@ def _uses_callables(ev: Evaluator, module: Module) -> bool:
     known = ev.uses_callables.get(module)
     if known is None:
         types = [t for row in ev.knowledge.sinks_by_suffix.get("__call__", ()) for t in row.types]
-        text = module.source.text
-        known = any(t.partition(".")[0] in text and t.rpartition(".")[2] in text for t in types)
+        known = any(module.holds(t.partition(".")[0]) and module.holds(t.rpartition(".")[2]) for t in types)
         ev.uses_callables[module] = known
     return known
 
@@ -388,18 +387,22 @@ def _structural(ev: Evaluator, function: Function, call: Call) -> Sink | None:
 def candidates(ev: Evaluator, module: Module) -> Iterator[Function]:
     """The functions of a file that may hold a sink, by the names they call or hand over."""
     seen: set[int] = set()
-    names = ev.knowledge.sink_suffixes
-    for name, functions in module.called.items():
-        if name.lstrip("&") in names or name == "&messages":
-            for function in functions:
-                if id(function) not in seen:
-                    seen.add(id(function))
-                    yield function
+    for function in module.called.among(_telling(_Key(ev.knowledge))):
+        if id(function) not in seen:
+            seen.add(id(function))
+            yield function
     callables = _uses_callables(ev, module)
     for function in (module.body, *module.functions):
         if id(function) not in seen and (callables or _mentions_messages(module, function)):
             seen.add(id(function))
             yield function
+
+
+@lru_cache(maxsize=4)
+def _telling(knowledge: _Key) -> frozenset[str]:
+    """What a function calls or hands over that may hold a sink."""
+    names = knowledge.rows.sink_suffixes
+    return names | {f"&{name}" for name in names} | {"&messages"}
 
 
 def _mentions_messages(module: Module, function: Function) -> bool:

@@ -98,7 +98,7 @@ def written_later(ev: Evaluator, cls: Class, name: str) -> bool:
         # While it is looked for, what is found of such objects on the way must not hold what they begin with.
         ev.written_later[key] = bool(ev.program.storing(name, cls.module))
         cycles = ev.cycles
-        own = any(name in m.stores for c in ev.program.mro(cls) for m in c.methods.values())
+        own = any(m.stores(name) for c in ev.program.mro(cls) for m in c.methods.values())
         outside = (True for _ in changes(ev, Instance(cls, Span("", 0), None), name))
         known = own or next(outside, False)
         if not known and ev.cycles != cycles:
@@ -151,7 +151,7 @@ def initial(ev: Evaluator, base: Instance, name: str, span: Span) -> Value | Non
     for c in program.mro(base.cls):
         for special in ("__init__", "__post_init__", "model_post_init", "__new__"):
             init = c.methods.get(special)
-            if init is None or name not in init.stores:
+            if init is None or not init.stores(name):
                 continue
             summary = ev.summary(init)
             if not init.parameters:
@@ -213,7 +213,7 @@ def changes(ev: Evaluator, base: Instance, name: str, borrowed: bool = False) ->
         classes += program.subclasses(base.cls)
     for c in classes:
         for method in c.methods.values():
-            if method.name in ("__init__", "__post_init__", "__new__", "model_post_init") or name not in method.stores:
+            if method.name in ("__init__", "__post_init__", "__new__", "model_post_init") or not method.stores(name):
                 continue
             if not method.parameters or "staticmethod" in method.decorator_names:
                 continue
@@ -262,7 +262,7 @@ def _global_changes(ev: Evaluator, module: Module, name: str) -> Iterator[tuple[
     The last part says that this is what a function handed out, or one cell of it.
     """
     for function in module.functions:
-        if name in function.stores and function.parameter(name) is None:
+        if function.stores(name) and function.parameter(name) is None:
             step = ev.summary(function).exit.get(name)
             if step is not None:
                 yield function, step, False

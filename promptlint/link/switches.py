@@ -215,19 +215,19 @@ def makes_for_itself(function: Function, classes: frozenset[str]) -> bool:
 
     The turns that the object holds are then those of one activation of the function.
     """
-    body = getattr(function.node, "body", [])  # of a lambda, it is one expression
+    body = getattr(function.syntax, "body", [])  # of a lambda, it is one expression
     made = [
         n.targets[0].id
         for n in (body if isinstance(body, list) else [])
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and terminal(n.value.func) in classes
         if isinstance(n.targets[0], ast.Name)
     ]
-    return len(made) == 1 and not any(_lets_out(n, made[0]) for n in ast.walk(function.node))
+    return len(made) == 1 and not any(_lets_out(n, made[0]) for n in ast.walk(function.syntax))
 
 
 def in_loop(function: Function, line: int) -> bool:
     """Whether a line of a function lies in one of its loops."""
-    loops = (n for n in ast.walk(function.node) if isinstance(n, (ast.For, ast.AsyncFor, ast.While)))
+    loops = (n for n in ast.walk(function.syntax) if isinstance(n, (ast.For, ast.AsyncFor, ast.While)))
     return any(loop.lineno <= line <= (loop.end_lineno or loop.lineno) for loop in loops)
 
 

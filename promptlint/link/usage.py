@@ -57,7 +57,7 @@ def _spans(module: Module, nodes: Iterable[ast.expr]) -> tuple[Span, ...]:
 
 def _reads(module: Module) -> tuple[list[ast.expr], list[ast.BinOp], bool]:
     """The reads of a prompt's length, its sums with cached tokens, and whether all counts are handed on at once."""
-    if not any(word.encode() in module.source.data for word in _USAGE):
+    if not any(map(module.holds, _USAGE)):
         return [], [], False
     reads: list[ast.expr] = []
     sums: list[ast.BinOp] = []

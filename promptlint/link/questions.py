@@ -1,0 +1,253 @@
+"""What a run asked of each file, and whether a changed file would have answered the same (early cut-off).
+
+Linking asks little of most files: in which of them some words occur, whether their text matches some patterns, and of
+those that it parses what their index and some of their bodies say. All of that is noted while a run links. After an
+edit the changed files are asked once more. As long as every answer is the same, a new run would do step for step what
+the old one did, so its findings stand; only the lines have moved. One other answer, and everything is linked again.
+
+What cannot be noted exactly counts as a question about the whole file, which any change answers differently.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import zlib
+from bisect import bisect_right
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from promptlint import comments, disk, source
+from promptlint.index import Module
+from promptlint.link import skeleton
+from promptlint.link.program import ANY, CODE
+from promptlint.link.shapes import Shape, bases_named, shows
+from promptlint.link.skeleton import Looked
+from promptlint.project import identifiers
+from promptlint.source import Source, Unreadable
+
+if TYPE_CHECKING:
+    from promptlint.link.program import Program
+    from promptlint.project import SourceRef
+
+MOST_BYTES = 12_000_000
+"""Bytes of parsed code above which nothing is noted: half of what a run keeps parsed at a time (``program.MAX_HELD``)."""
+
+Run = tuple[int, int, int]
+"""Lines that have moved together: the first one before and now, and how many."""
+Moves = tuple[Run, ...]
+"""Where the lines of a file that were looked at have gone, in order."""
+
+
+class Gone(Exception):
+    """Nobody noted where a line has gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One file as it was asked, and its answers.
+
+    ``text`` is the compressed code of a file that was parsed, ``module`` its name. A file without ``parts`` was asked
+    as a whole.
+    """
+
+    path: str
+    file: str
+    is_test: bool
+    words: bytes
+    """A digest of the words that were asked for and occur."""
+    sends: bool
+    """Some of the shapes of calls that send requests shows."""
+    parts: bool = True
+    text: bytes = b""
+    module: str = ""
+    is_package: bool = False
+    looked: Looked | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A search (``program.Search``), and the files whose text was searched, by number, with what was found."""
+
+    word: str
+    pattern: bytes | None
+    flags: int
+    noted: str
+    among: str
+    found: Mapping[int, bool]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Everything that a run asked of the files of its project."""
+
+    files: tuple[Asked, ...]
+    words: tuple[str, ...]
+    searches: tuple[Searched, ...]
+    shapes: tuple[Shape, ...]
+    stored: frozenset[str]
+    apart: tuple[tuple[str, int, int, int], ...]
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers of the files, by absolute path."""
+        return {asked.file: number for number, asked in enumerate(self.files)}
+
+    def moves(self, changed: Mapping[int, bytes]) -> dict[str, Moves] | None:
+        """Where the lines of changed files have gone, by path; ``None`` when some answer would be another one."""
+        found: dict[str, Moves] = {}
+        for number, data in changed.items():
+            moved = self._moved(number, data)
+            if moved is None:
+                return None
+            found[self.files[number].path] = moved
+        try:
+            same = all(
+                (abs(one - other) > lines) == (abs(after(found[path], one) - after(found[path], other)) > lines)
+                for path, one, other, lines in self.apart
+                if path in found
+            )
+        except Gone:
+            return None
+        return found if same else None
+
+    def _moved(self, number: int, data: bytes) -> Moves | None:
+        asked = self.files[number]
+        read = source.from_bytes(asked.path, Path(asked.file), data)
+        if not asked.parts or isinstance(read, Unreadable):
+            return None
+        words = identifiers(data)
+        if _digest(word for word in self.words if _bytes(word) in words) != asked.words:
+            return None
+        if _sends(self.shapes, data, words) != asked.sends:
+            return None
+        if asked.looked is None:
+            same = all(self._is_same(search, number, data, words) for search in self.searches)
+            return () if same else None
+        known = source.from_bytes(asked.path, Path(asked.file), zlib.decompress(asked.text))
+        was, now = (_module(asked, text) for text in (known, read))
+        if was is None or now is None or _has_hints(was.source) or _has_hints(now.source):
+            return None
+        old = identifiers(was.source.data)
+        if not all(self._is_same(search, number, data, words, old, now.called.listed) for search in self.searches):
+            return None
+        before, after = (skeleton.of(module, asked.looked, self.stored) for module in (was, now))
+        return _runs(before.numbers, after.numbers) if before.is_like(after) else None
+
+    def _is_same(
+        self,
+        search: Searched,
+        number: int,
+        data: bytes,
+        words: Set[bytes],
+        old: Set[bytes] = frozenset(),
+        called: Container[str] = (),
+    ) -> bool:
+        """Whether a file answers a search as it did; ``old`` are the words of a file that was parsed."""
+        before, word = search.found.get(number), _bytes(search.word)
+        if before is None:
+            if word not in words or word in old:
+                return True  # not asked, or the index was, and its answers are part of the skeleton
+            if search.among == CODE and self.files[number].is_test:
+                return True
+            if search.among == ANY and any(search.found.values()):
+                return True
+        if search.pattern is None:
+            found = word in words and word in bases_named(data)
+        else:
+            found = word in words and re.search(search.pattern, data, search.flags) is not None
+        return found == bool(before) and (before is not None or search.noted not in called)
+
+
+def of(program: Program, shapes: Sequence[Shape], sending: Collection[SourceRef]) -> Questions | None:
+    """What a run has asked, ``None`` when too much was to be noted.
+
+    ``shapes`` were searched for in all files, and show in those that are ``sending``.
+    """
+    parsed = program.parsed
+    if not program.is_whole or sum(len(module.source.data) for module in parsed.values()) > MOST_BYTES:
+        return None
+    project = program.project
+    numbers = {ref: number for number, ref in enumerate(project.files)}
+    words = tuple(sorted(project.words))
+    files = []
+    for ref, mentioned in zip(project.files, project.mentioned(words), strict=True):
+        asked = Asked(
+            ref.path, os.path.join(ref.directory, ref.file.name), ref.is_test, _digest(mentioned), ref in sending
+        )
+        module = parsed.get(ref)
+        if module is not None:
+            text, looked = zlib.compress(module.source.data, 1), Looked.at(module)
+            asked = replace(asked, text=text, module=module.name, is_package=module.is_package, looked=looked)
+        if ref.is_notebook or ref.problem is not None or ref.path in program.broken or ref.path in program.unreadable:
+            asked = replace(asked, parts=False)
+        files.append(asked)
+    return Questions(
+        tuple(files),
+        words,
+        tuple(
+            Searched(
+                asked.word,
+                asked.pattern.pattern if asked.pattern is not None else None,
+                asked.pattern.flags if asked.pattern is not None else 0,
+                asked.noted,
+                asked.among,
+                {numbers[ref]: there for ref, there in found.items()},
+            )
+            for asked, found in program.searched.items()
+        ),
+        tuple(shapes),
+        frozenset(program.stored),
+        tuple(sorted(program.apart)),
+    )
+
+
+def after(moves: Moves, line: int) -> int:
+    """Where a line has gone. Raises Gone for one that nobody looked at."""
+    at = bisect_right(moves, line, key=_first) - 1
+    if at < 0 or line >= moves[at][0] + moves[at][2]:
+        raise Gone
+    return line - moves[at][0] + moves[at][1]
+
+
+def _first(run: Run) -> int:
+    return run[0]
+
+
+def _runs(before: Sequence[int], now: Sequence[int]) -> Moves:
+    runs: list[Run] = []
+    for one, other in zip(before, now, strict=True):
+        if runs and (one - runs[-1][0], other - runs[-1][1]) == (runs[-1][2], runs[-1][2]):
+            runs[-1] = (*runs[-1][:2], runs[-1][2] + 1)
+        else:
+            runs.append((one, other, 1))
+    return tuple(runs)
+
+
+def _module(asked: Asked, read: Source | Unreadable) -> Module | None:
+    """The index of a text of a file that was parsed."""
+    tree = read.tree if isinstance(read, Source) else None
+    if not isinstance(read, Source) or not isinstance(tree, ast.Module):
+        return None
+    return Module(read, asked.module, asked.is_package, tree)
+
+
+def _sends(shapes: Sequence[Shape], data: bytes, words: Set[bytes]) -> bool:
+    return any(shows(shape, data, {word for word in shape.words if _bytes(word) in words}) for shape in shapes)
+
+
+def _has_hints(read: Source) -> bool:
+    """Whether comments tell about values or requests: what they speak of depends on where they stand."""
+    return any(comment.verb not in ("ignore", "file-ignore") for comment in comments.read("", read.text))
+
+
+def _digest(words: Iterable[str]) -> bytes:
+    return disk.digest("\0".join(words).encode("utf-8", "replace"))
+
+
+def _bytes(word: str) -> bytes:
+    return word.encode("utf-8", "replace")
