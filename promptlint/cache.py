@@ -3,7 +3,8 @@
 An entry belongs to one kind of run (its paths, settings, folder, version, Python) and says everything that the run
 asked of the file system, with a stamp and a digest of each answer (``promptlint.disk``). It holds while every answer
 is the same: stamps are compared, and only where one differs the content is. Whoever changes a file between two runs
-changes its stamp or its content, so nothing has to be told what changed.
+changes its stamp or its content, so nothing has to be told what changed. When nothing but Python files changed, and
+nothing in them that the run looked at, its findings hold, too, and only move (``promptlint.cutoff``).
 
 What is in the folder is not trusted: an entry that is damaged, of another version or made by somebody else is
 ignored, and nothing but plain records of promptlint can come out of one. Entries are written beside their place and
@@ -13,23 +14,22 @@ moved there, so that runs at the same time, or killed ones, leave whole entries 
 from __future__ import annotations
 
 import contextlib
-import io
 import os
-import pickle
 import struct
 import sys
 import time
 from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from datetime import date
-from enum import Enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING
 
 from promptlint import __version__, disk, source, walk
 from promptlint.disk import FILE, FOLDER, KIND, Notes, Stamp
+from promptlint.kept import Kept
+from promptlint.records import Damaged, Later, Part, pickled, unpickled
 from promptlint.report import Report
+from promptlint.source import Source, Unreadable
 
 if TYPE_CHECKING:
     from promptlint.config import Settings
@@ -39,8 +39,8 @@ _HERE = Path(__file__).resolve().parent
 """The installation: another one of the same version, such as a checkout, may find something else."""
 SUFFIX = ".run"
 
-_MAGIC = b"promptlint run 1\n"
-_LENGTHS = struct.Struct("<6Q")
+_MAGIC = b"promptlint run 2\n"
+_LENGTHS = struct.Struct("<10Q")
 _WIDTH = len(disk.MISSING)
 _DIGEST = len(disk.digest(b""))
 _TAG = "CACHEDIR.TAG"
@@ -56,18 +56,8 @@ OLDEST = 30 * 86_400.0
 """Seconds without use after which an entry is deleted."""
 _ABANDONED = 3_600.0
 """Seconds after which a file that a killed run left behind is deleted."""
-_RECORDS = frozenset(("finding", "provider", "report", "request", "span", "tokens"))
-"""The modules of promptlint whose dataclasses and enumerations an entry may hold."""
-
-_PLAIN: dict[tuple[str, str], type] = {("builtins", "frozenset"): frozenset, ("datetime", "date"): date}
 _NO_MATTER = ("cache_dir", "min_severity", "min_confidence", "origins")
 """Settings that a report does not depend on."""
-
-_T = TypeVar("_T")
-
-
-class _Damaged(Exception):
-    """An entry that is not what a run of this version wrote."""
 
 
 def folder(settings: Settings) -> Path:
@@ -91,31 +81,40 @@ class Entry:
         name = disk.digest(key.encode("utf-8", "surrogateescape")).hex()
         return Entry(folder(settings) / f"{name}{SUFFIX}", settings)
 
-    def find(self) -> Report | None:
-        """The report of the last run, if a new one would give the same."""
+    def find(self, finish: Callable[[Report], Report] | None = None) -> Report | None:
+        """The report of the last run, if a new one would give the same, at other places perhaps.
+
+        ``finish`` makes of a report what was made of the last one.
+        """
         try:
             held = _Held.read(self.file.read_bytes())
-            stamps = held.current()
-            if stamps is None:
+            found = held.current()
+            if found is None:
                 return None
-            report = held.report()
-            if stamps != held.stamps:
-                self._write(held.with_stamps(stamps))
+            stamps, changed = found
+            now = held.with_stamps(stamps) if not changed else held.cut_off(stamps, changed, self.settings, finish)
+            if now is None:
+                return None
+            if changed or stamps != held.stamps:
+                self._write(now)
             elif time.time() - self.file.stat().st_mtime > 86_400:
                 os.utime(self.file)  # in use
-        except (OSError, _Damaged):
+            return now.report()
+        except (OSError, Damaged):
             return None
-        return report
 
-    def keep(self, report: Report, notes: Notes) -> None:
-        """Keeps a report with everything that it follows from; does nothing where that cannot be written."""
+    def keep(self, report: Report, left: Callable[[], Kept], notes: Notes) -> None:
+        """Keeps a report, and what the run left that it was made of, with everything that it follows from.
+
+        Does nothing where that cannot be written.
+        """
         own = _own_files(self.settings, notes)
         if notes.torn or not notes.seen or own is None or any(problem.internal for problem in report.problems):
             return
         items = {**notes.seen, **own}
         with contextlib.suppress(OSError):
             _make(self.file.parent)
-            self._write(_Held.made(items, report))
+            self._write(_Held.made(items, report, left()))
             prune(self.file.parent)
 
     def _write(self, held: _Held) -> None:
@@ -128,37 +127,42 @@ class Entry:
                 waiting.unlink()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Held:
-    """What an entry holds: the questions to the file system with the answers, and the report in pickled parts."""
+    """What an entry holds: the questions to the file system with the answers, the report, and what it was made of.
+
+    The report is one of texts that have changed since, perhaps: ``moves`` says how. ``kept`` is of the texts that were
+    analysed.
+    """
 
     kinds: str
     names: list[str]
     stamps: array[int]
     digests: bytes
     main: bytes
-    rest: bytes
+    moves: bytes
+    kept: Kept
 
     @staticmethod
-    def made(items: dict[tuple[str, str], tuple[Stamp, bytes]], report: Report) -> _Held:
+    def made(items: dict[tuple[str, str], tuple[Stamp, bytes]], report: Report, kept: Kept) -> _Held:
         stamps = array("q")
         for stamp, _ in items.values():
             stamps.extend(stamp)
-        main = {f.name: getattr(report, f.name) for f in fields(Report) if f.name not in ("requests", "withheld")}
         return _Held(
             "".join(kind for kind, _ in items),
             [name for _, name in items],
             stamps,
             b"".join(digest or bytes(_DIGEST) for _, digest in items.values()),
-            _pickled((main, len(report.requests), len(report.withheld))),
-            _pickled((tuple(report.requests), tuple(report.withheld))),
+            _main(report),
+            pickled({}),
+            kept,
         )
 
     @staticmethod
     def read(data: bytes) -> _Held:
         head = len(_MAGIC) + _DIGEST
         if not data.startswith(_MAGIC) or disk.digest(data[head:]) != data[len(_MAGIC) : head]:
-            raise _Damaged
+            raise Damaged
         try:
             parts = []
             end = head + _LENGTHS.size
@@ -168,44 +172,86 @@ class _Held:
             stamps = array("q")
             stamps.frombytes(parts[2])
             names = parts[1].decode("utf-8", "surrogateescape").split("\0")
-            held = _Held(parts[0].decode(), names, stamps, parts[3], parts[4], parts[5])
+            held = _Held(parts[0].decode(), names, stamps, parts[3], parts[4], parts[5], Kept(*parts[6:]))
         except (struct.error, ValueError) as error:
-            raise _Damaged from error
+            raise Damaged from error
         if not len(names) * _WIDTH == len(stamps) == len(held.kinds) * _WIDTH:
-            raise _Damaged
+            raise Damaged
         return held
 
     def data(self) -> bytes:
         names = "\0".join(self.names).encode("utf-8", "surrogateescape")
-        parts = (self.kinds.encode(), names, self.stamps.tobytes(), self.digests, self.main, self.rest)
+        kept = (self.kept.asked, self.kept.places, self.kept.found, self.kept.rest)
+        parts = (self.kinds.encode(), names, self.stamps.tobytes(), self.digests, self.main, self.moves, *kept)
         body = _LENGTHS.pack(*map(len, parts)) + b"".join(parts)
         return _MAGIC + disk.digest(body) + body
 
     def with_stamps(self, stamps: array[int]) -> _Held:
-        return _Held(self.kinds, self.names, stamps, self.digests, self.main, self.rest)
+        return replace(self, stamps=stamps)
 
-    def current(self) -> array[int] | None:
-        """The present stamps if every answer is the same, else ``None``."""
+    def current(self) -> tuple[array[int], list[int]] | None:
+        """The present stamps, and the numbers of the files with another content; ``None`` when more has changed."""
         stamps = array("q")
         for kind, name in zip(self.kinds, self.names, strict=True):
             stamps.extend(disk.stamp(kind, name))
+        changed: list[int] = []
         if stamps == self.stamps:
-            return stamps
+            return stamps, changed
         for number, (kind, name) in enumerate(zip(self.kinds, self.names, strict=True)):
             first, last = number * _WIDTH, (number + 1) * _WIDTH
             if stamps[first:last] == self.stamps[first:last]:
                 continue
             digest = self.digests[number * _DIGEST : (number + 1) * _DIGEST]
-            if not any(digest) or digest != _digest(kind, name):
+            if not any(digest):
                 return None
+            if digest != _digest(kind, name):
+                if kind != FILE:
+                    return None
+                changed.append(number)
             found: Stamp = (stamps[first], stamps[first + 1], stamps[first + 2], stamps[first + 3])
             stamps[first:last] = array("q", disk.settled(found))
-        return stamps
+        return stamps, changed
+
+    def cut_off(
+        self,
+        stamps: array[int],
+        changed: Sequence[int],
+        settings: Settings,
+        finish: Callable[[Report], Report] | None,
+    ) -> _Held | None:
+        """The entry for files with another content, where what was found in the old ones still holds."""
+        if not self.kept.asked:
+            return None
+        from promptlint import cutoff  # heavy, and most runs find nothing changed
+
+        texts = {self.names[number]: source.read_bytes(Path(self.names[number]), "") for number in changed}
+        data = {name: text for name, text in texts.items() if isinstance(text, bytes)}
+        asked = unpickled(self.kept.asked)
+        new = cutoff.moves(asked, data) if len(data) == len(texts) else None
+        moves = {**unpickled(self.moves), **new} if new is not None else {}
+        report = cutoff.report(self.kept, asked, moves, _read, settings) if new is not None else None
+        if report is None:
+            return None
+        if finish is not None:
+            report = finish(report)
+        digests = bytearray(self.digests)
+        for number in changed:
+            digests[number * _DIGEST : (number + 1) * _DIGEST] = disk.digest(data[self.names[number]])
+        return replace(self, stamps=stamps, digests=bytes(digests), main=_main(report), moves=pickled(moves))
 
     def report(self) -> Report:
-        main, requests, withheld = _unpickled(self.main)
-        later = _Later(self.rest)
-        return Report(**main, requests=_Part(later, 0, requests), withheld=_Part(later, 1, withheld))
+        main, requests, withheld = unpickled(self.main)
+        later = Later(self.kept.rest, lambda: self.kept.spans(unpickled(self.moves)))
+        return Report(**main, requests=Part(later, 0, requests), withheld=Part(later, 1, withheld))
+
+
+def _main(report: Report) -> bytes:
+    main = {f.name: getattr(report, f.name) for f in fields(Report) if f.name not in ("requests", "withheld")}
+    return pickled((main, len(report.requests), len(report.withheld)))
+
+
+def _read(file: str) -> Source | Unreadable:
+    return source.read(Path(file))
 
 
 def _digest(kind: str, name: str) -> bytes:
@@ -213,66 +259,6 @@ def _digest(kind: str, name: str) -> bytes:
     if kind == KIND:
         return b""
     return disk.digest(source.content(Path(name)) if kind == FILE else walk.summary(name))
-
-
-class _Later:
-    """The parts of a report that most outputs need only the length of; read when they are asked for."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._parts: tuple[tuple[Any, ...], ...] | None = None
-
-    def part(self, number: int) -> tuple[Any, ...]:
-        if self._parts is None:
-            self._parts = _unpickled(self._data)
-        return self._parts[number]
-
-
-class _Part(Sequence[_T]):
-    def __init__(self, later: _Later, number: int, length: int) -> None:
-        self._later, self._number, self._length = later, number, length
-
-    def __len__(self) -> int:
-        return self._length
-
-    @overload
-    def __getitem__(self, index: int) -> _T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[_T]: ...
-    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
-        found: _T | Sequence[_T] = self._later.part(self._number)[index]
-        return found
-
-    def __iter__(self) -> Iterator[_T]:
-        return iter(self._later.part(self._number))
-
-
-def _pickled(value: object) -> bytes:
-    return pickle.dumps(value, protocol=5)
-
-
-def _unpickled(data: bytes) -> Any:
-    try:
-        return _Records(io.BytesIO(data)).load()
-    except Exception as error:  # whatever strange bytes bring about
-        raise _Damaged(str(error)) from error
-
-
-class _Records(pickle.Unpickler):
-    """Reads nothing but records: other classes and functions are not even looked up."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        package, _, inner = module.partition(".")
-        if package == "promptlint" and inner in _RECORDS:
-            import importlib
-
-            found = getattr(importlib.import_module(module), name, None)
-            if isinstance(found, type) and found.__module__ == module:
-                if issubclass(found, Enum) or hasattr(found, "__dataclass_fields__"):
-                    return found
-        elif (module, name) in _PLAIN:
-            return _PLAIN[module, name]
-        raise _Damaged(f"{module}.{name}")
 
 
 def _own_files(settings: Settings, notes: Notes) -> dict[tuple[str, str], tuple[Stamp, bytes]] | None:

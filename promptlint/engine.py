@@ -9,25 +9,27 @@ import sys
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from promptlint import fingerprint, knowledge, levels, registry, suppress, tokens
+from promptlint import cutoff, finish, knowledge, levels, registry, tokens
 from promptlint import provider as providers
 from promptlint.config import Settings
 from promptlint.expression import At, Call
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
+from promptlint.finish import Found
 from promptlint.index import Function, terminal
-from promptlint.link import bodies, build, chains, scan, sinks
+from promptlint.kept import Kept
+from promptlint.link import bodies, build, chains, questions, scan, sinks
 from promptlint.link.evaluate import Evaluator
 from promptlint.link.memory import Memory
 from promptlint.link.program import Program
 from promptlint.link.prose import merged
 from promptlint.link.strings import pieces
-from promptlint.project import NoPython, Options, Project, discover
+from promptlint.project import NoPython, Options, Project, SourceRef, discover
 from promptlint.report import Problem, Report, Withheld
 from promptlint.request import Kind, Request, Siblings
-from promptlint.source import Source, Unreadable, to_bytes
+from promptlint.source import Source, to_bytes
 from promptlint.span import Span
 
 Progress = Callable[[str, int, int], None]
@@ -58,40 +60,52 @@ def check(
     not parsed again. ``only`` leaves out the requests that are sent in other files than these. Nothing of the analysed
     code is imported or run. Raises ``NoInput`` when a path yields no Python.
     """
+    return analyse(paths, settings, stdin=stdin, overlay=overlay, progress=progress, memory=memory, only=only).report
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A report, and what a later run needs to tell whether it still holds."""
+
+    report: Report
+    left: Callable[[], Kept]
+
+
+def analyse(
+    paths: Sequence[Path],
+    settings: Settings,
+    *,
+    stdin: tuple[str, str] | None = None,
+    overlay: Mapping[Path, str] | None = None,
+    progress: Progress | None = None,
+    memory: Memory | None = None,
+    only: Set[str] | None = None,
+) -> Analysis:
+    """As ``check``, for who wants to know later whether the report still holds (``promptlint.cutoff``)."""
     rules = registry.load(settings.rule_paths)
     selected = rules.select(settings.select, settings.ignore)
     project, ev = _open(paths, settings, stdin, overlay, memory)
-    requests, withheld, own_faults = _requests(ev, settings, progress, only)
+    shapes = scan.shapes(ev.program)
+    sending = scan.files(ev.program, shapes)
+    requests, withheld, own_faults = _requests(ev, sending, settings, progress, only)
     judged = _accompanied([request for request in requests if not request.fallback])
-    found, faults = registry.run(selected, judged, _siblings(judged))
+    told, faults = registry.run(selected, judged, _siblings(judged))
     named = [*paths, *([Path(stdin[0])] if stdin is not None else [])]
-    findings = _merged([*found, *_syntax_errors(project, ev, named, selected)])
-    texts = _texts(project, findings)
-    marked = _in_cells(suppress.apply(findings, texts, rules, selected), project)
-    marked = suppress.drop_per_file(marked, settings, rules)
-    ordered = sorted(marked, key=lambda f: (f.primary.path, f.primary.line, f.primary.column, f.code, f.message))
-    final = fingerprint.with_fingerprints(ordered, texts)
-    problems = [*own_faults, *faults, *_problems(project, ev)]
-    reported = {finding.primary.path for finding in final if finding.code == "PL900"}
-    return Report(
-        files=sum(ref.problem is None for ref in project.files),
-        findings=final,
+    findings = _merged([*told, *_syntax_errors(project, ev, named, selected)])
+    annotated = project.having("promptlint")
+    found = Found(
+        findings=tuple(findings),
         requests=_in_order(requests, judged),
-        problems=tuple(sorted(problems, key=lambda p: (p.path, p.line or 0))),
         withheld=tuple(withheld),
-        sources={
-            p: t
-            for p, t in texts.items()
-            if any(
-                p == f.primary.path
-                or any(s.span.path == p for s in f.flow)
-                or (f.origin and f.origin.path == p)
-                or f.site.span.path == p
-                for f in final
-            )
-        },
-        unparsed=len(ev.program.broken.keys() - reported),
+        problems=tuple(sorted([*own_faults, *faults, *_problems(project, ev)], key=lambda p: (p.path, p.line or 0))),
+        files=sum(ref.problem is None for ref in project.files),
+        broken=frozenset(ev.program.broken),
+        annotated=frozenset(ref.path for ref in annotated),
     )
+    wanted = finish.wanted(found)
+    sources = {ref.path: ref.source for ref in project.files if ref.path in wanted}
+    report = finish.report(found, sources, settings, rules)
+    return Analysis(report, lambda: cutoff.kept(found, questions.of(ev.program, shapes, sending), settings))
 
 
 def why_no_request(paths: Sequence[Path], settings: Settings, path: str, line: int) -> list[str]:
@@ -104,7 +118,7 @@ def why_no_request(paths: Sequence[Path], settings: Settings, path: str, line: i
     if module is None:
         broken = ev.program.broken.get(path) or ev.program.unreadable.get(path)
         return [f"this file cannot be analysed: {broken.message}" if broken else "this file cannot be analysed"]
-    if ref not in scan.files(ev.program):
+    if ref not in scan.files(ev.program, scan.shapes(ev.program)):
         return ["this file is not searched for requests: nothing in it looks like a call that sends one"]
     written = [n for n in ast.walk(module.tree) if isinstance(n, ast.Call) and n.lineno <= line <= (n.end_lineno or 0)]
     written = [n for n in written if n.lineno == line] or written[-1:]
@@ -174,13 +188,17 @@ def _open(
 
 
 def _requests(
-    ev: Evaluator, settings: Settings, progress: Progress | None, only: Set[str] | None
+    ev: Evaluator,
+    sending: Sequence[SourceRef],
+    settings: Settings,
+    progress: Progress | None,
+    only: Set[str] | None,
 ) -> tuple[list[Request], list[Withheld], list[Problem]]:
     """Every request of every sink in every context, the calls that looked like sinks and are none, and own faults."""
     requests: list[Request] = []
     faults: list[Problem] = []
     withheld: list[Withheld] = []
-    refs = [ref for ref in scan.files(ev.program) if only is None or ref.path in only]
+    refs = [ref for ref in sending if only is None or ref.path in only]
     for number, ref in enumerate(refs):
         if ev.program.is_full:
             ev = ev.renewed()
@@ -328,40 +346,10 @@ def _syntax_errors(
     return found
 
 
-def _texts(project: Project, findings: Sequence[Finding]) -> dict[str, str]:
-    """The text of every file that can matter to suppressions and code frames."""
-    wanted = {f.primary.path for f in findings} | {f.site.span.path for f in findings}
-    wanted |= {f.origin.path for f in findings if f.origin} | {s.span.path for f in findings for s in f.flow}
-    wanted |= {s.path for f in findings for s, _ in f.related}
-    texts: dict[str, str] = {}
-    annotated = set(project.mentions("promptlint"))
-    for ref in project.files:
-        if ref.path in wanted or ref in annotated:
-            source = ref.source
-            if not isinstance(source, Unreadable):
-                texts[ref.path] = source.text
-    return texts
-
-
 def _notebooks(project: Project) -> dict[str, Source]:
     """The notebooks that were read, by path."""
     read = ((ref.path, ref.source) for ref in project.files if ref.is_notebook and ref.is_loaded)
     return {path: source for path, source in read if isinstance(source, Source)}
-
-
-def _in_cells(findings: Sequence[Finding], project: Project) -> Sequence[Finding]:
-    """The findings; those about comments get the cell of the notebook that they stand in."""
-    books = _notebooks(project)
-    if not books:
-        return findings
-    placed = []
-    for finding in findings:
-        span = finding.primary
-        if span.path in books and span.cell is None:
-            span = replace(span, cell=books[span.path].cell(span.line))
-            finding = replace(finding, primary=span, site=replace(finding.site, span=span))
-        placed.append(finding)
-    return placed
 
 
 def _problems(project: Project, ev: Evaluator) -> list[Problem]:

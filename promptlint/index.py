@@ -31,6 +31,8 @@ class Parameter:
 
 EVERY = "*"
 """Stands among the names that were asked for when all names were."""
+MESSAGES = "messages="
+"""Stands among them when it was asked which functions pass ``messages=``."""
 
 
 @dataclass(slots=True)
@@ -43,6 +45,8 @@ class Asked:
     """The words that were looked for in the text of functions."""
     texts: dict[str, bool] = field(default_factory=dict)
     """The texts that were looked for in the whole file, and whether they are there."""
+    judged: set[Function] = field(default_factory=set)
+    """The functions of which it was asked what their body looks like as a whole (``Function.is_lending`` ...)."""
     documented: set[Function | Class] = field(default_factory=set)
     """The definitions whose docstring was read."""
     whole: bool = False
@@ -91,9 +95,9 @@ class Function:
     bound: frozenset[str] | None = None
     """Names that are local to it, once it was summarised."""
     hands_out: bool = False
-    """It returns something that may be kept elsewhere: what a name, an attribute or a cell holds."""
+    """What ``is_lending`` answers."""
     declares: bool = False
-    """The body only declares: ``...``, ``pass``, a docstring, or ``raise NotImplementedError``."""
+    """What ``is_declaration`` answers."""
     stripped: bool = False
     """The body was given up before anybody asked for it; ``Module.restore`` brings it back."""
     seen: bool = False
@@ -111,6 +115,24 @@ class Function:
         """All names that ``stores`` is true for."""
         self.module.asked.names.add(EVERY)
         return self.stored
+
+    @property
+    def is_lending(self) -> bool:
+        """It returns something that may be kept elsewhere: what a name, an attribute or a cell holds."""
+        self.module.asked.judged.add(self)
+        return self.hands_out
+
+    @property
+    def is_declaration(self) -> bool:
+        """The body only declares: ``...``, ``pass``, a docstring, or ``raise NotImplementedError``."""
+        self.module.asked.judged.add(self)
+        return self.declares
+
+    @property
+    def is_editing(self) -> bool:
+        """The body changes the inside of something that has a local name."""
+        self.module.asked.judged.add(self)
+        return bool(self.edited)
 
     def says(self, word: str) -> bool:
         """Whether a word occurs anywhere in the source of the function."""
@@ -234,6 +256,11 @@ class Module:
         kind, place = type(function.node), At.start(function.node)
         same = (n for n in ast.walk(self.tree) if isinstance(n, kind) and At.start(n) == place)
         return next(same, function.node)
+
+    def passes_messages(self, function: Function) -> bool:
+        """Whether a function has a call that passes ``messages=``."""
+        self.asked.names.add(MESSAGES)
+        return function in self.keyword_messages
 
     def holds(self, text: str) -> bool:
         """Whether a text occurs anywhere in the file."""

@@ -12,14 +12,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    {"__init__", "record", "span", "tokens", "disk"},
+    {"__init__", "record", "span", "tokens", "disk", "moves", "records", "kept"},
     {"downlevel", "notebook", "source", "gitignore", "walk", "project", "comments", "knowledge"},
     {"expression", "index", "syntax", "merging", "summarise"},
     {"provider", "simulator", "finding", "request", "report", "levels", "toggles", "fields", "keys", "prices", "cost"},
     {"trace"},
     {"recorder"},
     {"link"},
-    {"registry", "config", "suppress", "fingerprint", "baseline", "changes", "ignores", "cache", "verdicts"},
+    {"registry", "config", "suppress", "fingerprint", "finish", "cutoff", "cache", "baseline", "changes", "ignores"}
+    | {"verdicts"},
     {"api", "engine"},
     {"output", "terminal", "fix"},
     {"probe", "server"},

@@ -89,7 +89,7 @@ def run(
         paths = [Path(".")]
     how = finish[0] if finish is not None else ""
     entry = cache.Entry.of(paths, chosen, how) if cached and stdin is None else None
-    known = entry.find() if entry is not None else None
+    known = entry.find(finish[1] if finish is not None else None) if entry is not None else None
     if known is not None:
         return known
     validated(chosen)
@@ -97,11 +97,10 @@ def run(
     from promptlint import engine
 
     with terminal.ProgressBar() as progress, disk.noting() as notes:
-        report = engine.check(paths, chosen, stdin=stdin, progress=progress, memory=memory)
-        if finish is not None:
-            report = finish[1](report)
+        analysis = engine.analyse(paths, chosen, stdin=stdin, progress=progress, memory=memory)
+        report = analysis.report if finish is None else finish[1](analysis.report)
     if entry is not None:
-        entry.keep(report, notes)
+        entry.keep(report, analysis.left, notes)
     return report
 
 

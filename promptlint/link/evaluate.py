@@ -179,7 +179,7 @@ class Evaluator:
         self._replies: dict[Function, bool] = {}
         self._rebuilt: dict[Function, int | None] = {}
         self._hints: dict[str, dict[int, dict[str, str]]] = {}
-        self._hinting = frozenset(ref.path for ref in program.project.mentions("promptlint"))
+        self._hinting = frozenset(ref.path for ref in program.project.having("promptlint"))
         self._ast_values: dict[tuple[int, int], Value] = {}
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
         self.attributes_active: set[tuple[object, ...]] = set()

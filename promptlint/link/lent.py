@@ -19,7 +19,7 @@ from promptlint.expression import (
     earlier,
 )
 from promptlint.expression import Item as ItemOf
-from promptlint.index import Function, Module
+from promptlint.index import Function
 from promptlint.link import callers, objects
 from promptlint.link.program import called_name
 from promptlint.link.values import CALL, Base, Cell, Entry, Map, Seq, Value, options, owner
@@ -42,7 +42,7 @@ def lenders(ev: Evaluator, functions: Iterable[Function], path: str, mentions: s
     """
     found: list[Function] = []
     for function in functions:
-        if not function.hands_out or not function.says(mentions) or len(found) >= MAX_LENDERS:
+        if not function.is_lending or not function.says(mentions) or len(found) >= MAX_LENDERS:
             continue
         own = path.format(this=function.parameters[0].name) if function.is_method else path
         if any(own in _places(r) for r in ev.summary(function).returns):
@@ -52,7 +52,7 @@ def lenders(ev: Evaluator, functions: Iterable[Function], path: str, mentions: s
 
 def may_be_kept(ev: Evaluator, function: Function) -> bool:
     """Whether a function may return what a place or a cell holds, which is older than the call."""
-    return function.hands_out and any(_places(r) for r in ev.summary(function).returns)
+    return function.is_lending and any(_places(r) for r in ev.summary(function).returns)
 
 
 def _places(result: Expr) -> set[str]:
@@ -83,7 +83,7 @@ def borrowers(ev: Evaluator, lender: Function) -> Iterator[tuple[Function, Expr]
             (function, call)
             for module in ev.program.modules
             for function in module.called.get(lender.name, ())
-            if function.edited
+            if function.is_editing
             for call in ev.summary(function).calls
             if called_name(call) == lender.name
         )

@@ -599,4 +599,4 @@ def is_abstract(function: Function) -> bool:
     """A body that only declares: ``...``, ``pass``, a docstring, or ``raise NotImplementedError``."""
     if function.decorator_names & {"abstractmethod", "abstractproperty"}:
         return True
-    return function.declares
+    return function.is_declaration

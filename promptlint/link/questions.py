@@ -14,7 +14,6 @@ import ast
 import os
 import re
 import zlib
-from bisect import bisect_right
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,6 +26,7 @@ from promptlint.link import skeleton
 from promptlint.link.program import ANY, CODE
 from promptlint.link.shapes import Shape, bases_named, shows
 from promptlint.link.skeleton import Looked
+from promptlint.moves import Gone, Moves, after, between
 from promptlint.project import identifiers
 from promptlint.source import Source, Unreadable
 
@@ -35,16 +35,7 @@ if TYPE_CHECKING:
     from promptlint.project import SourceRef
 
 MOST_BYTES = 12_000_000
-"""Bytes of parsed code above which nothing is noted: half of what a run keeps parsed at a time (``program.MAX_HELD``)."""
-
-Run = tuple[int, int, int]
-"""Lines that have moved together: the first one before and now, and how many."""
-Moves = tuple[Run, ...]
-"""Where the lines of a file that were looked at have gone, in order."""
-
-
-class Gone(Exception):
-    """Nobody noted where a line has gone."""
+"""Bytes of parsed code above which nothing is noted: half of what a run holds at a time (``program.MAX_HELD``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,47 +111,59 @@ class Questions:
         read = source.from_bytes(asked.path, Path(asked.file), data)
         if not asked.parts or isinstance(read, Unreadable):
             return None
-        words = identifiers(data)
-        if _digest(word for word in self.words if _bytes(word) in words) != asked.words:
+        text = _Text(data)
+        if _digest(word for word in self.words if _bytes(word) in text.words) != asked.words:
             return None
-        if _sends(self.shapes, data, words) != asked.sends:
+        if _sends(self.shapes, text) != asked.sends:
             return None
         if asked.looked is None:
-            same = all(self._is_same(search, number, data, words) for search in self.searches)
-            return () if same else None
+            return () if all(self._is_same(search, number, text) for search in self.searches) else None
         known = source.from_bytes(asked.path, Path(asked.file), zlib.decompress(asked.text))
-        was, now = (_module(asked, text) for text in (known, read))
+        was, now = (_module(asked, read) for read in (known, read))
         if was is None or now is None or _has_hints(was.source) or _has_hints(now.source):
             return None
         old = identifiers(was.source.data)
-        if not all(self._is_same(search, number, data, words, old, now.called.listed) for search in self.searches):
+        if not all(self._is_same(search, number, text, old, now.called.listed) for search in self.searches):
             return None
-        before, after = (skeleton.of(module, asked.looked, self.stored) for module in (was, now))
-        return _runs(before.numbers, after.numbers) if before.is_like(after) else None
+        before, since = (skeleton.of(module, asked.looked, self.stored) for module in (was, now))
+        return between(before.numbers, since.numbers) if before.is_like(since) else None
 
     def _is_same(
         self,
         search: Searched,
         number: int,
-        data: bytes,
-        words: Set[bytes],
+        text: _Text,
         old: Set[bytes] = frozenset(),
         called: Container[str] = (),
     ) -> bool:
         """Whether a file answers a search as it did; ``old`` are the words of a file that was parsed."""
         before, word = search.found.get(number), _bytes(search.word)
         if before is None:
-            if word not in words or word in old:
+            if word not in text.words or word in old:
                 return True  # not asked, or the index was, and its answers are part of the skeleton
             if search.among == CODE and self.files[number].is_test:
                 return True
             if search.among == ANY and any(search.found.values()):
                 return True
-        if search.pattern is None:
-            found = word in words and word in bases_named(data)
-        else:
-            found = word in words and re.search(search.pattern, data, search.flags) is not None
+        found = word in text.words and text.holds(search)
         return found == bool(before) and (before is not None or search.noted not in called)
+
+
+class _Text:
+    """A text to be asked."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.words = identifiers(data)
+
+    @cached_property
+    def bases(self) -> frozenset[bytes]:
+        return frozenset(bases_named(self.data))
+
+    def holds(self, search: Searched) -> bool:
+        if search.pattern is None:
+            return _bytes(search.word) in self.bases
+        return re.search(search.pattern, self.data, search.flags) is not None
 
 
 def of(program: Program, shapes: Sequence[Shape], sending: Collection[SourceRef]) -> Questions | None:
@@ -174,10 +177,11 @@ def of(program: Program, shapes: Sequence[Shape], sending: Collection[SourceRef]
     project = program.project
     numbers = {ref: number for number, ref in enumerate(project.files)}
     words = tuple(sorted(project.words))
+    showing = set(sending)
     files = []
     for ref, mentioned in zip(project.files, project.mentioned(words), strict=True):
         asked = Asked(
-            ref.path, os.path.join(ref.directory, ref.file.name), ref.is_test, _digest(mentioned), ref in sending
+            ref.path, os.path.join(ref.directory, ref.file.name), ref.is_test, _digest(mentioned), ref in showing
         )
         module = parsed.get(ref)
         if module is not None:
@@ -206,28 +210,6 @@ def of(program: Program, shapes: Sequence[Shape], sending: Collection[SourceRef]
     )
 
 
-def after(moves: Moves, line: int) -> int:
-    """Where a line has gone. Raises Gone for one that nobody looked at."""
-    at = bisect_right(moves, line, key=_first) - 1
-    if at < 0 or line >= moves[at][0] + moves[at][2]:
-        raise Gone
-    return line - moves[at][0] + moves[at][1]
-
-
-def _first(run: Run) -> int:
-    return run[0]
-
-
-def _runs(before: Sequence[int], now: Sequence[int]) -> Moves:
-    runs: list[Run] = []
-    for one, other in zip(before, now, strict=True):
-        if runs and (one - runs[-1][0], other - runs[-1][1]) == (runs[-1][2], runs[-1][2]):
-            runs[-1] = (*runs[-1][:2], runs[-1][2] + 1)
-        else:
-            runs.append((one, other, 1))
-    return tuple(runs)
-
-
 def _module(asked: Asked, read: Source | Unreadable) -> Module | None:
     """The index of a text of a file that was parsed."""
     tree = read.tree if isinstance(read, Source) else None
@@ -236,8 +218,10 @@ def _module(asked: Asked, read: Source | Unreadable) -> Module | None:
     return Module(read, asked.module, asked.is_package, tree)
 
 
-def _sends(shapes: Sequence[Shape], data: bytes, words: Set[bytes]) -> bool:
-    return any(shows(shape, data, {word for word in shape.words if _bytes(word) in words}) for shape in shapes)
+def _sends(shapes: Sequence[Shape], text: _Text) -> bool:
+    return any(
+        shows(shape, text.data, {word for word in shape.words if _bytes(word) in text.words}) for shape in shapes
+    )
 
 
 def _has_hints(read: Source) -> bool:

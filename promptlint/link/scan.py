@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from promptlint.knowledge import SinkRow
 from promptlint.link.program import Program
@@ -10,14 +10,14 @@ from promptlint.link.shapes import MESSAGES, Shape, shows
 from promptlint.project import SourceRef
 
 
-def files(program: Program) -> list[SourceRef]:
-    """The files in which a row, or a call with ``messages`` of an unknown library, may show; in the project's order."""
-    found = {ref for shape in shapes(program) for ref in _holding(program, shape)}
+def files(program: Program, shapes: Sequence[Shape]) -> list[SourceRef]:
+    """The files in which one of the shapes may show; in the project's order."""
+    found = {ref for shape in shapes for ref in _holding(program, shape)}
     return [ref for ref in program.project.files if ref in found]
 
 
 def shapes(program: Program) -> tuple[Shape, ...]:
-    """What a call may look like that sends a request, as far as the project knows the libraries."""
+    """What calls look like that send a request by some row, or with ``messages`` of an unknown library."""
     rows = (row for row in program.knowledge.sinks if _possible(program, row))
     return (*dict.fromkeys(shape for row in rows for shape in _shapes(row)), MESSAGES)
 
@@ -34,7 +34,7 @@ def _shapes(row: SinkRow) -> Iterator[Shape]:
             yield Shape((library,), cls.rpartition(".")[2], frozenset(), True)
         return
     if row.own:  # any call of that name may be it, of whatever object
-        yield _Shape((), last, frozenset(), False)
+        yield Shape((), last, frozenset(), False)
         return
     tells = bool(path) or (row.by_shape and bool(row.requires) and not {*row.requires} & {*row.positional})
     yield Shape(tuple(f".{p}" for p in path) if row.types else tuple(path), last, frozenset(row.requires), tells)

@@ -393,7 +393,7 @@ def candidates(ev: Evaluator, module: Module) -> Iterator[Function]:
             yield function
     callables = _uses_callables(ev, module)
     for function in (module.body, *module.functions):
-        if id(function) not in seen and (callables or _mentions_messages(module, function)):
+        if id(function) not in seen and (callables or module.passes_messages(function)):
             seen.add(id(function))
             yield function
 
@@ -403,7 +403,3 @@ def _telling(knowledge: _Key) -> frozenset[str]:
     """What a function calls or hands over that may hold a sink."""
     names = knowledge.rows.sink_suffixes
     return names | {f"&{name}" for name in names} | {"&messages"}
-
-
-def _mentions_messages(module: Module, function: Function) -> bool:
-    return function in module.keyword_messages

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from promptlint.index import EVERY, Class, Function, FunctionStatement, Module, is_said
+from promptlint.index import EVERY, MESSAGES, Class, Function, FunctionStatement, Module, is_said
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Looked:
 
     whole: bool
     seen: frozenset[str]
+    judged: frozenset[str]
     documented: frozenset[str]
     names: frozenset[str]
     words: frozenset[str]
@@ -41,6 +42,7 @@ class Looked:
         return cls(
             asked.whole,
             frozenset(names[f] for f in seen if f in names),
+            frozenset(names[f] for f in asked.judged if f in names),
             frozenset(names[d] for d in asked.documented if d in names),
             frozenset(asked.names),
             frozenset(asked.words),
@@ -178,15 +180,27 @@ def _answers(
         for f in (module.body, *module.functions)
         if (kept := sorted(f.stored if every else f.stored & looked.names))
     ]
-    saying = {word: [names[f] for f in module.functions if f.hands_out and is_said(word, f)] for word in looked.words}
-    plain = [
-        (names[f], f in cut, f.hands_out, f.declares, bool(f.edited), f in module.keyword_messages)
-        for f in module.functions
-        if f.name != "<lambda>" or f in module.keyword_messages
-    ]
+    judged = [f for f in module.functions if names[f] in looked.judged]
+    saying = {word: [names[f] for f in judged if f.hands_out and is_said(word, f)] for word in looked.words}
+    plain = [(names[f], f in cut) for f in module.functions if f.name != "<lambda>"]
+    alike = [(names[f], f.hands_out, f.declares, bool(f.edited)) for f in judged]
+    passing = [names[f] for f in module.functions if MESSAGES in looked.names and f in module.keyword_messages]
     heads = [_head(f.node) for f in module.functions if any(a in cut for a in _around(f))]
     texts = [(text, text in module.source.text) for text, _ in looked.texts]
-    return called, written, changed, saying, plain, heads, texts, module.stars, module.name, module.is_package
+    return (
+        called,
+        written,
+        changed,
+        saying,
+        plain,
+        alike,
+        passing,
+        heads,
+        texts,
+        module.stars,
+        module.name,
+        module.is_package,
+    )
 
 
 def _around(definition: Function | Class) -> Iterator[Function]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,7 @@ def never(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def check(*_: object, **__: object) -> Report:
         raise Ran
 
-    return lambda: monkeypatch.setattr(engine, "check", check)
+    return lambda: monkeypatch.setattr(engine, "analyse", check)
 
 
 def answered() -> bool:
@@ -198,22 +199,21 @@ def test_an_entry_runs_no_code(tmp_path: Path) -> None:
     shown()
     [entry] = entries()
     held = cache._Held.read(entry.read_bytes())
-    held.main = pickle.dumps(({"findings": Evil()}, 0, 0))
-    entry.write_bytes(held.data())
+    entry.write_bytes(replace(held, main=pickle.dumps(({"findings": Evil()}, 0, 0))).data())
     assert not answered()
     assert not (tmp_path / "harm").exists()
 
 
 def test_a_file_that_changes_during_the_run_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    check = engine.check
+    analyse = engine.analyse
 
-    def meddled(*args: object, **options: object) -> Report:
-        report: Report = check(*args, **options)  # type: ignore[arg-type]
+    def meddled(*args: object, **options: object) -> engine.Analysis:
+        report: engine.Analysis = analyse(*args, **options)  # type: ignore[arg-type]
         write({"clock.py": "def now():\n    return ''\n"})
         return report
 
     with monkeypatch.context() as during:
-        during.setattr(engine, "check", meddled)
+        during.setattr(engine, "analyse", meddled)
         shown()
     assert not answered()
     assert shown() == shown("--no-cache")

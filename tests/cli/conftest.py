@@ -10,6 +10,8 @@ import pytest
 
 from promptlint import cli, engine
 from promptlint.config import Settings
+from promptlint.engine import Analysis
+from promptlint.kept import Kept
 from promptlint.report import Report
 
 
@@ -43,7 +45,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 class Engine:
-    """Stands in for ``engine.check``: returns ``report`` (or raises ``error``) and remembers what it was asked."""
+    """Stands in for ``engine.analyse``: returns ``report`` (or raises ``error``) and remembers what it was asked."""
 
     def __init__(self) -> None:
         self.report = Report(files=1, findings=(), requests=())
@@ -52,15 +54,15 @@ class Engine:
         self.settings = Settings()
         self.stdin: tuple[str, str] | None = None
 
-    def check(self, paths: Sequence[Path], settings: Settings, *, stdin: Any = None, **_: Any) -> Report:
+    def analyse(self, paths: Sequence[Path], settings: Settings, *, stdin: Any = None, **_: Any) -> Analysis:
         self.paths, self.settings, self.stdin = paths, settings, stdin
         if self.error is not None:
             raise self.error
-        return self.report
+        return Analysis(self.report, lambda: Kept(b"", b"", b"", b""))
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Engine:
     stand_in = Engine()
-    monkeypatch.setattr(engine, "check", stand_in.check)
+    monkeypatch.setattr(engine, "analyse", stand_in.analyse)
     return stand_in

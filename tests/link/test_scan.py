@@ -22,7 +22,7 @@ def searched(text: str, **others: str) -> bool:
     for name, other in others.items():
         Path(f"{name}.py").write_text(other)
     program = Program(discover([Path(".")], Options()), load())
-    return "it.py" in [ref.path for ref in scan.files(program)]
+    return "it.py" in [ref.path for ref in scan.files(program, scan.shapes(program))]
 
 
 @pytest.mark.parametrize("row", load().sinks, ids=lambda row: row.id)
