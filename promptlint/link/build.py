@@ -18,6 +18,7 @@ from promptlint.link.conditions import SUMMARY
 from promptlint.link.guards import (
     COMPACTS,
     LARGE_MESSAGES,
+    TELLS_BRIEFLY,
     asks_for_one,
     asks_of_first,
     guard_of,
@@ -603,6 +604,8 @@ class _Builder(Layout):
             function = self.ev.program.function_at(edit.span) or self.frame.function
             if self._is_never_run(function) or self._only_sets_up(function):
                 continue
+            if edit.kind == "window" and function is self.frame.function and TELLS_BRIEFLY.search(function.name):
+                continue  # what is to be summarised: the next summary is of other turns
             if edit.kind == "window" and asks_of_first(g.test for g in edit.guards if g.test is not None):
                 continue
             causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()

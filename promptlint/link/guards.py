@@ -39,6 +39,13 @@ ROOM_NAMES = re.compile(
 )
 COMPACTS = re.compile(r"compact|compress|condense|summari[sz]e", re.IGNORECASE)
 """Names of functions that put something shorter in the place of many turns."""
+TELLS_BRIEFLY = re.compile(
+    r"^_*(summari[sz]e|recap|digest|condense|compress|compact)"
+    r"|^_*(ask_for|build|create|generate|get|make|produce|save|update|write)_(and_(save|store|update)_)?"
+    r"((an?|the|new|story|chat|channel|conversation|history|session|thread)_)*(summary|recap|digest)$",
+    re.IGNORECASE,
+)
+"""Names of functions that ask for a summary, and for nothing else."""
 MAX_DEPTH = 4
 """Calls that are followed upwards to the test that decides about a change."""
 
