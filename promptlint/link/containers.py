@@ -12,7 +12,7 @@ from promptlint.expression import (
     Mutate,
     Phi,
 )
-from promptlint.link import conditions, strings
+from promptlint.link import clocks, conditions, strings
 from promptlint.link.values import (
     CALL,
     ELAPSED,
@@ -138,6 +138,9 @@ def binary(ev: Evaluator, op: str, left: Value, right: Value, span: Span, shown:
             return Const(known, span)
     if op == "-" and _is_clock(left) and _is_clock(right):
         return Hole(shown, span, tuple(_elapsed(o) for o in left.origins()))
+    grain = clocks.divided(op, left, right)
+    if grain is not None and isinstance(left, Hole):
+        return strings.coarsened(replace(left, name=shown), grain)
     features = frozenset().union(*(v.features for v in (left, right) if isinstance(v, Hole)))
     if any(isinstance(v, Hole) and v.base is not None for v in (left, right)):
         features = features | {"base"}

@@ -7,7 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from promptlint.link import conditions, containers, datafiles, externals, jinja, methods, mutations, stores, strings
+from promptlint.expression import Binary, unchanged
+from promptlint.link import (
+    clocks,
+    conditions,
+    containers,
+    datafiles,
+    externals,
+    jinja,
+    methods,
+    mutations,
+    stores,
+    strings,
+)
 from promptlint.link.given import Given
 from promptlint.link.loops import any_element
 from promptlint.link.values import (
@@ -72,6 +84,11 @@ def _str(ev: Evaluator, args: Given) -> Value | None:
     if isinstance(value, FilePath):
         return value
     return Text(strings.pieces(ev, value, args.span)) if value is not None else text("", args.span)
+
+
+def _format(ev: Evaluator, args: Given) -> Value | None:
+    value = args.get(0)
+    return strings.formatted(ev, value, args.get(1), args.span) if value is not None else None
 
 
 def _list(ev: Evaluator, args: Given) -> Value | None:
@@ -576,8 +593,13 @@ def _none(ev: Evaluator, args: Given) -> Value | None:
 def _number(ev: Evaluator, args: Given) -> Value | None:
     value = args.get(0)
     if isinstance(value, Hole):
-        # int(time.time()) has seconds, round(t / 3600) is not followed.
-        return strings.coarsened(replace(value, name=ev.snippet(args.frame, args.node.at)), strings.SECOND)
+        # int(time.time()) has seconds, int(time.time() / 3600) hours.
+        shown, grain = replace(value, name=ev.snippet(args.frame, args.node.at)), strings.SECOND
+        given = unchanged(args.node.args[0]) if args.node.args and len(args.values) == 1 else None
+        if isinstance(given, Binary) and given.op == "/":
+            divided = clocks.divided("//", ev.eval(given.left, args.frame), ev.eval(given.right, args.frame))
+            grain = max(grain, divided or 0.0)
+        return strings.coarsened(shown, grain)
     return value
 
 
@@ -601,8 +623,8 @@ _Function = Callable[["Evaluator", Given], "Value | None"]
 FUNCTIONS: dict[str, _Function] = {
     **dict.fromkeys(containers.SPANS, _span_of_time),
     "builtins.str": _str,
+    "builtins.format": _format,
     "builtins.repr": _str,
-    "builtins.format": _str,
     "builtins.list": _list,
     "builtins.tuple": _list,
     "builtins.iter": _list,

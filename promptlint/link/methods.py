@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr, Call, unchanged
-from promptlint.link import containers, contexts, externals, functions, jinja, prompts, slices, stores, strings
+from promptlint.link import clocks, containers, contexts, externals, functions, jinja, prompts, slices, stores, strings
 from promptlint.link.given import Given
 from promptlint.link.growth import base_marker
 from promptlint.link.loops import any_element
@@ -183,6 +183,9 @@ def _text_method(ev: Evaluator, this: Text, name: str, args: Given) -> Value:
         return args.hole(union(this.origins(), args.origins))
     if name in ("split", "splitlines", "rsplit", "partition"):
         known = this.literal
+        parted = clocks.parts(this, name, args.values[0] if args.values else None, args.span)
+        if parted is not None:
+            return parted
         if known is not None and len(known) < 4000 and not args.values:
             parts = known.split() if name == "split" else known.splitlines()
             if len(parts) <= 40:
@@ -328,6 +331,9 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: Given) -> Value:
     field = literal(args.values[0]) if name == "get" and args.values else None
     if field is not None:
         this = replace(this, deps=containers.whose(this.deps, field, shown))
+    parted = clocks.parts(this, name, args.values[0] if args.values else None, args.span)
+    if parted is not None:
+        return parted
     if name in _PASS or name in ("encode", "decode", "split", "splitlines", "get", "json", "copy"):
         return replace(
             this, name=shown, deps=union(this.deps, args.origins), window=externals._window(args) or this.window
@@ -353,11 +359,16 @@ def _clock_method(this: Hole, name: str, args: Given) -> Value | None:
         spec = literal(args.values[0])
         if spec is not None and "%" in spec:
             return strings.coarsened(this, strings.strftime_grain(spec), step)
-        return this
+        grain = clocks.told_by(spec) if spec is not None else None
+        return strings.coarsened(this, grain, step) if grain is not None else this
+    if name in ("floor", "round", "start_of") and args.values:
+        grain = clocks.unit(literal(args.values[0]) or "")
+        return strings.coarsened(this, grain, step) if grain is not None else this
     if name == "isoformat":
         precision = args.get(1, "timespec")
         known = literal(precision) if precision is not None else None
-        return strings.coarsened(this, _TIMESPECS.get(known or "auto", strings.MICROSECOND), step)
+        cut = strings.coarsened(this, _TIMESPECS.get(known or "auto", strings.MICROSECOND), step)
+        return clocks.printed(cut)
     if name == "replace":
         if args.values:
             return None  # of text that a time was put into
@@ -367,7 +378,7 @@ def _clock_method(this: Hole, name: str, args: Given) -> Value | None:
             if isinstance(value, Const) and value.value == 0:
                 grain = max(grain, coarse)
         return strings.coarsened(this, grain) if grain else this
-    if name in ("date", "weekday", "isoweekday", "toordinal", "isocalendar", "today"):
+    if name in ("date", "weekday", "isoweekday", "toordinal", "isocalendar", "today", "normalize", "to_date_string"):
         return strings.coarsened(this, strings.DAY, step)
     if name in ("timestamp", "astimezone", "time", "timetuple", "ctime", "total_seconds", "utctimetuple"):
         return this

@@ -24,7 +24,7 @@ from promptlint.expression import (
     unchanged,
 )
 from promptlint.expression import Item as ItemOf
-from promptlint.link import aged, containers, mutations, strings
+from promptlint.link import aged, clocks, containers, mutations, strings
 from promptlint.link.guards import asks_of_first
 from promptlint.link.values import (
     Base,
@@ -78,6 +78,8 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         if node.lower is None and upper is not None and upper >= 0:
             return strings.truncated(base, upper)
         return base
+    if node.lower is None and upper is not None and upper >= 0 and clocks.is_printed(base):
+        return strings.truncated(base, upper)
     if lower == -1 and node.upper is None and node.step is None and not isinstance(base, Seq):
         last = Hole(ev.snippet(frame, node.at), span, base.origins())
         return Seq("list", (One(last, span, True),), span)

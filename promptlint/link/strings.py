@@ -355,7 +355,7 @@ def mapped(template: Text, how: Callable[[str], str]) -> Text:
     return template
 
 
-def truncated(value: Text, length: int) -> Value:
+def truncated(value: Value, length: int) -> Value:
     """``str(clock)[:length]``: an ISO time cut short keeps only its coarser part."""
     grain = next(
         (
@@ -365,6 +365,6 @@ def truncated(value: Text, length: int) -> Value:
         ),
         None,
     )
-    if grain is None or len(value.pieces) != 1:
+    if grain is None or (isinstance(value, Text) and len(value.pieces) != 1):
         return value
     return coarsened(value, grain)
