@@ -284,8 +284,15 @@ class Module:
             if isinstance(above.node, FunctionStatement):
                 top = above
         node = _segment(self.source, top.node)
-        again = Module(self.source, self.name, self.is_package, ast.Module([node], []))
         inside = [own for own in self.definitions.values() if _is_inside(own, top)]
+        if len(inside) > 1:
+            self._replace(inside, node)
+        assert isinstance(top.node, FunctionStatement)
+        top.node.body[:], top.stripped = node.body, False
+
+    def _replace(self, inside: list[Function | Class], node: FunctionStatement) -> None:
+        """Gives what is defined in a function the nodes of its statement as it was parsed again."""
+        again = Module(self.source, self.name, self.is_package, ast.Module([node], []))
         found = [(n, own) for n, own in again.definitions.items() if _is_inside(own, again.functions[0])]
         for (new, _), own in zip(found[1:], inside[1:], strict=True):
             self.definitions[new] = own
@@ -295,8 +302,6 @@ class Module:
             else:
                 assert isinstance(new, FunctionNode)
                 own.node, own.stripped = new, False
-        assert isinstance(top.node, FunctionStatement)
-        top.node.body[:], top.stripped = node.body, False
 
     def shed(self, function: Function) -> None:
         """Gives up the body of a function that was summarised."""

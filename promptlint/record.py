@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as record
     from dataclasses import replace
 else:
+    from collections.abc import Callable
     from dataclasses import dataclass, fields
+    from operator import attrgetter
 
-    _NAMES: dict[type, tuple[str, ...]] = {}
-    """By class: the fields that its constructor takes."""
+    _READ: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {}
+    """By class: the fields that its constructor takes, and what reads them all."""
 
     def record(*, frozen: bool, eq: bool = True, **how: Any) -> Any:
         """As ``dataclass(frozen=True, ...)``."""
@@ -26,13 +28,12 @@ else:
     def replace(made: Any, /, **changes: Any) -> Any:
         """As ``dataclasses.replace``."""
         cls = made.__class__
-        names = _NAMES.get(cls)
-        if names is None:
-            names = _NAMES[cls] = tuple(f.name for f in fields(cls) if f.init)
-        for name in names:
-            if name not in changes:
-                changes[name] = getattr(made, name)
-        return cls(**changes)
+        if cls not in _READ:
+            names = tuple(f.name for f in fields(cls) if f.init)
+            read = attrgetter(*names) if len(names) > 1 else lambda made: tuple(getattr(made, name) for name in names)
+            _READ[cls] = names, read
+        names, read = _READ[cls]
+        return cls(**{**dict(zip(names, read(made), strict=True)), **changes})
 
 
 __all__ = ["record", "replace"]

@@ -164,7 +164,7 @@ def changed_paths(body: list[ast.stmt]) -> set[str]:
             for a in [*node.args, *(k.value for k in node.keywords)]:
                 if isinstance(a, (ast.Name, ast.Attribute)):
                     add(a)
-        stack.extend(ast.iter_child_nodes(node))
+        push_children(node, stack)
     # A change to a loop variable is a change to what it iterates over.
     for name, source in loop_sources.items():
         if name in changed:

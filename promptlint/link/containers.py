@@ -314,7 +314,10 @@ def whose(deps: Origins, name: str, shown: str) -> Origins:
     def told(origin: Origin) -> bool:
         return origin.kind == "input" or (origin.kind == "user" and Axis.TURN in origin.axes)
 
-    return tuple(replace(o, kind="user", what=shown, axes=axes) if told(o) else o for o in deps)
+    return tuple(
+        Origin("user", shown, o.span, o.level, axes, o.grain, o.steps, o.features, o.guard, o.because) if told(o) else o
+        for o in deps
+    )
 
 
 def _looked_up(key: Value) -> Origins:

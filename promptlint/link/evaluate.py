@@ -170,6 +170,8 @@ class Evaluator:
         self.written_later: dict[tuple[Class, str], bool] = {}
         self.borrowed: dict[Function, dict[Call, list[Expr]]] = {}
         """By function: what became of the results of calls that it changes in place."""
+        self.calls_by_name: dict[Function, dict[str, list[Call]]] = {}
+        """By function: its calls, by the last name of what they call."""
         self.element_classes: dict[tuple[Class | Module, str], Class | None] = {}
         self.switches: dict[Span, tuple[Function, Write]] = {}
         self.on_command: dict[tuple[Function, frozenset[str]], bool] = {}
@@ -781,7 +783,8 @@ class Evaluator:
         else:
             made = self.call(func, node, frame)
             made = join((made,)) if isinstance(made, Choice) else made
-        return told.as_told(self, made, node, frame) if frame.module.path in self._hinting else made
+        hinted = self._hinting and frame.module.path in self._hinting
+        return told.as_told(self, made, node, frame) if hinted else made
 
     def call(self, func: Value, node: Call, frame: Frame) -> Value:
         """The result of calling ``func`` as ``node`` does."""

@@ -84,8 +84,7 @@ def borrowers(ev: Evaluator, lender: Function) -> Iterator[tuple[Function, Expr]
             for module in ev.program.modules
             for function in module.called.get(lender.name, ())
             if function.is_editing
-            for call in ev.summary(function).calls
-            if called_name(call) == lender.name
+            for call in _calls_of(ev, function).get(lender.name, ())
         )
     else:
         calls = ev.program.calls_named(lender.name, lender.module)
@@ -102,6 +101,16 @@ def borrowers(ev: Evaluator, lender: Function) -> Iterator[tuple[Function, Expr]
         if callers.match(ev, lender, function, call, frame) is not None:
             for expr in changed:
                 yield function, expr
+
+
+def _calls_of(ev: Evaluator, function: Function) -> dict[str, list[Call]]:
+    """The calls of a body by the name of what they call."""
+    known = ev.calls_by_name.get(function)
+    if known is None:
+        known = ev.calls_by_name[function] = {}
+        for call in ev.summary(function).calls:
+            known.setdefault(called_name(call) or "", []).append(call)
+    return known
 
 
 def _changed(ev: Evaluator, function: Function, call: Call) -> list[Expr]:
