@@ -88,7 +88,10 @@ _MESSAGE_CLASSES = {
     "ChatCompletionDeveloperMessageParam": "system",
     "ChatCompletionToolMessageParam": "tool",
 }
-_MESSAGE_FUNCTIONS = {f"mirascope.llm.messages.{role}": role for role in ("system", "user", "assistant")}
+_MESSAGE_FUNCTIONS = {
+    **{f"mirascope.llm.messages.{role}": role for role in ("system", "user", "assistant")},
+    **{f"haystack.dataclasses.ChatMessage.from_{role}": role for role in ("system", "user", "assistant")},
+}
 """Functions that make a message of one role of the text that they are given first."""
 _DICT_METHODS = frozenset(
     ["get", "set", "clear", "copy", "items", "keys", "pop", "popitem", "setdefault", "update", "values", "to_dict"]
