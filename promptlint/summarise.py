@@ -992,11 +992,32 @@ def _rooted(node: Expr, initial: Expr | None) -> bool:
 
 
 def _picked_from(node: Expr) -> Expr | None:
-    """The list that a comprehension takes some elements of, as they are."""
-    if not isinstance(node, Comp) or node.kind != "list" or len(node.clauses) != 1:
+    """The list that a comprehension takes some elements of, as they are, or parts that its elements hold."""
+    if isinstance(node, Call) and _is_cast(node.func) and len(node.args) == 2:
+        node = node.args[1]
+    if not isinstance(node, Comp) or node.kind != "list":
         return None
-    loop, over, _ = node.clauses[0]
-    return over if isinstance(node.element, Element) and node.element.loop == loop else None
+    held: Expr | None = node.element
+    for loop, _, _ in reversed(node.clauses):
+        if not isinstance(held, Element) or held.loop != loop:
+            return None
+        held = _holder(held.of)
+    return node.clauses[0][1]
+
+
+def _holder(part: Expr) -> Expr | None:
+    """The message that a list of blocks is read from, also where there may be none."""
+    if isinstance(part, Either):
+        held = [o for o in part.options if not (isinstance(o, SeqOf) and not o.items)]
+        part = held[0] if len(held) == 1 else part
+    if isinstance(part, Call) and isinstance(part.func, Attr) and part.func.name == "get":
+        part = part.func
+    return unchanged(part.base) if isinstance(part, (Item, Attr)) else None
+
+
+def _is_cast(func: Expr) -> bool:
+    """``cast`` or ``typing.cast``, which gives what it is given."""
+    return isinstance(func, (Attr, Global)) and func.name == "cast"
 
 
 def _first(node: Expr) -> Expr:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from promptlint.expression import (
     AfterLoop,
     Attr,
+    Binary,
     Call,
     Either,
     Element,
@@ -26,6 +27,7 @@ from promptlint.expression import (
     Slice,
     Test,
     children,
+    each_once,
 )
 
 _WHOLE = frozenset(("enumerate", "reversed", "list"))
@@ -55,6 +57,26 @@ def every_index(node: Mutate, loops: dict[int, LoopState]) -> bool:
     index, value = node.args
     element = index_of(index)
     return element is not None and _goes_through(element, loops) and _same_for_each((value,), node.guards)
+
+
+def rounded_to(change: Expr) -> Expr | None:
+    """To a multiple of what the number is rounded that decides how many elements change: ``n -= n % 10``."""
+    waiting = [change]
+    for count, node in enumerate(each_once(waiting)):
+        if isinstance(node, Binary) and node.op == "%" and not isinstance(node.left, Literal):
+            return node.right
+        if count > MAX_NODES:
+            break
+        if isinstance(node, (Phi, AfterLoop)):
+            phi = node.phi if isinstance(node, AfterLoop) else node
+            waiting.append(phi.before)
+            waiting.extend(step for step in (phi.state.steps.get(phi.name),) if step is not None)
+        elif isinstance(node, Mutate):
+            waiting.extend((*node.args, *(g.test for g in node.guards if g.test is not None)))
+            waiting.extend((node.base,) if not is_part(node) else ())
+        elif not is_part(node):
+            waiting.extend(children(node))
+    return None
 
 
 def is_newest(node: Expr, loops: dict[int, LoopState]) -> bool:

@@ -349,7 +349,12 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
         return base
     kind = thinking.EDIT if thinking.removes(change) or thinking.taken_out(args[0]) else "rewrite"
     same = alike.every_element(change, ev.summary(frame.function).loops)
-    return with_edit(base, Edit(kind, span, ev.snippet(frame, node.at), guards, value=args[0], alike=same))
+    step = None if same else alike.rounded_to(change)
+    step_size = ev.eval(step, frame) if step is not None else None
+    seldom = isinstance(step_size, Const) and isinstance(step_size.value, int) and step_size.value > 1
+    what = ev.snippet(frame, node.at)
+    guard = "threshold" if seldom else None
+    return with_edit(base, Edit(kind, span, what, guards, value=args[0], guard=guard, alike=same))
 
 
 def _marked(old: Value, new: Value) -> Value | None:
