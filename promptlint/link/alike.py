@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from promptlint.expression import (
+    After,
     AfterLoop,
     Attr,
     Binary,
@@ -28,6 +29,9 @@ from promptlint.expression import (
     Test,
     children,
     each_once,
+    earlier,
+    is_container,
+    unchanged,
 )
 
 _WHOLE = frozenset(("enumerate", "reversed", "list"))
@@ -186,10 +190,22 @@ def _same_for_each(values: Iterable[Expr], guards: Iterable[Guard]) -> bool:
         if id(node) in seen or is_part(node):
             continue
         seen.add(id(node))
-        if len(seen) > MAX_NODES or _tells(node):
+        if len(seen) > MAX_NODES:
             return False
-        waiting.extend(children(node))
+        phi = node.phi if isinstance(node, AfterLoop) else node
+        if isinstance(phi, Phi) and _found_in_part(phi):
+            waiting.extend((phi.before, phi.state.steps.get(phi.name, phi)))
+        elif _tells(node):
+            return False
+        else:
+            waiting.extend(children(node))
     return True
+
+
+def _found_in_part(phi: Phi) -> bool:
+    """Whether a variable is what a loop over the parts of one element makes of it, begun anew for each element."""
+    over = phi.state.iterable
+    return over is not None and is_part(over) and not isinstance(phi.before, Phi)
 
 
 def is_part(node: Expr) -> bool:
@@ -202,7 +218,9 @@ def _tells(node: Expr) -> bool:
     """Whether a value differs from place to place, or from turn to turn."""
     if _is_of_library(node):
         return False
-    if isinstance(node, (Phi, AfterLoop, Slice)) or index_of(node) is not None:
+    if isinstance(node, Phi):
+        return not _only_handed_on(node)
+    if isinstance(node, (AfterLoop, Slice)) or index_of(node) is not None:
         return True
     if isinstance(node, Item):
         return isinstance(node.key, Literal) and isinstance(node.key.value, int)
@@ -221,6 +239,26 @@ def _is_of_library(node: Expr) -> bool:
     while isinstance(node, Attr):
         node = node.base
     return inside and isinstance(node, Import) and node.dotted.partition(".")[0] not in _VARYING
+
+
+def _only_handed_on(phi: Phi) -> bool:
+    """Whether a loop does nothing with a variable but to give it to calls that have nothing to write down in it."""
+    first = unchanged(phi)
+    if is_container(first) or (isinstance(first, Call) and _makes_object(first)):
+        return False
+    waiting = [phi.state.steps.get(phi.name, phi)]
+    for node in each_once(waiting):
+        if node is phi:
+            continue
+        if not isinstance(node, (After, Either)):
+            return False
+        waiting.extend(earlier(node))
+    return True
+
+
+def _makes_object(call: Call) -> bool:
+    name = call.func.name if isinstance(call.func, (Attr, Global)) else ""
+    return name[:1].isupper()
 
 
 def _is_size(node: Expr) -> bool:

@@ -12,7 +12,20 @@ from promptlint import syntax
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Either, Expr, Guard, LoopState, Phi, Star, is_none
 from promptlint.finding import Confidence, Region, Site
-from promptlint.link import binding, bodies, callers, chains, containers, graphs, mutations, pace, state, thinking
+from promptlint.link import (
+    binding,
+    bodies,
+    callers,
+    chains,
+    containers,
+    graphs,
+    markers,
+    mutations,
+    pace,
+    sinks,
+    state,
+    thinking,
+)
 from promptlint.link.concurrency import fanned_out
 from promptlint.link.conditions import SUMMARY
 from promptlint.link.guards import (
@@ -189,7 +202,7 @@ class _Builder(Layout):
             breakpoints=tuple(self._marked()),
             mutators=_once(self._mutators()),
             reuse=reuse,
-            open=tuple(self._open()),
+            open=tuple(self._open(facts)),
             confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
             path=(*self.chain.steps, *built),
             root=self.root_span,
@@ -250,14 +263,22 @@ class _Builder(Layout):
             for name, p in found.items()
         }
 
-    def _open(self) -> Iterator[str]:
+    def _open(self, facts: providers.Facts) -> Iterator[str]:
         """What may add to the request without being seen, each once."""
         yield from dict.fromkeys(self.parts.open)
         if self.sink.row.own:
             yield WRAPPED
+        if self.breakpoints or self.placed:
+            return
         marked = self.marker_seen or any(edit.kind == "mark" for edit, _ in self.edits)
-        if marked and not self.breakpoints and not self.placed:
+        if marked or (facts.trigger == "explicit" and self._may_be_marked()):
             yield "markers set elsewhere"
+
+    def _may_be_marked(self) -> bool:
+        def sends(function: Function) -> bool:
+            return any(True for _ in sinks.in_function(self.ev, function))
+
+        return markers.may_be_set((frame.function for frame in self.chain.frames), sends)
 
     def _parallel(self, facts: providers.Facts, reuse: Reuse) -> Span | None:
         """Where many requests are started at once; only looked for where that could cost a prefix."""

@@ -162,12 +162,9 @@ class Layout(Arguments):
                 not shared and not unknown,
             )
         )
-        for marker in markers_in(value):
-            count = Interval(1, 1) if isinstance(item, One) else Interval(1, inf)
-            loop = item.span if not isinstance(item, One) else None
-            self.breakpoints.append(
-                replace(marker, segment=index, count=count, loop=loop, optional=marker.optional or item.optional)
-            )
+        for own in markers_in(value):
+            marker = own if isinstance(item, One) else for_each(own, item)
+            self.breakpoints.append(replace(marker, segment=index, optional=marker.optional or item.optional))
 
     def _system(self) -> None:
         for value, span, optional in self.parts.values.get("system", ()):
@@ -251,14 +248,12 @@ class Layout(Arguments):
         return self.sink.row.provider not in ("anthropic", "bedrock", "vertex", "foundry")
 
     def _mark(self, value: Map, item: Item, index: int, optional: bool, problem: str | None = None) -> None:
-        for marker in own_markers(value):
-            count = Interval(1, 1) if isinstance(item, One) else Interval(1, inf)
+        for own in own_markers(value):
+            marker = own if isinstance(item, One) else for_each(own, item)
             self.breakpoints.append(
                 replace(
                     marker,
                     segment=max(index, 0),
-                    count=count,
-                    loop=None if isinstance(item, One) else item.span,
                     optional=optional or item.optional or marker.optional,
                     problem=problem,
                 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
 from promptlint.expression import AfterLoop, Attr, Call, Element, Expr, Global, Guard, Phi, Test, children, each_once
+from promptlint.index import Function
 from promptlint.link.values import (
     MARKERS,
     Const,
@@ -48,9 +51,14 @@ def own_markers(value: Map) -> Iterator[Breakpoint]:
                 entry.span,
                 0,
                 ttl_of(join(kept)),
-                optional=entry.optional or len(kept) < len(list(options(entry.value))),
+                optional=entry.optional or len(kept) < len(list(options(entry.value))) or any(map(_may_be_none, kept)),
                 key=key,
             )
+
+
+def _may_be_none(marker: Value) -> bool:
+    """Whether a marker came out of a join with nothing: all that it holds is there or not together."""
+    return isinstance(marker, Map) and bool(marker.entries) and all(e.optional for e in marker.entries.values())
 
 
 def markers_in(value: Value, depth: int = 0) -> Iterator[Breakpoint]:
@@ -109,6 +117,40 @@ def _may_pick_few(guard: Guard) -> bool:
 
 def _name(func: Expr) -> str:
     return func.name if isinstance(func, (Attr, Global)) else ""
+
+
+_WRITTEN = re.compile(r"(?m)^[^#\n]*(?:[\"'](?:{0})[\"']\s*[:\]]|\b(?:{0})\s*=(?!=))".format("|".join(sorted(MARKERS))))
+"""A marker that is written down, as a key, a subscript or an argument."""
+
+
+def may_be_set(functions: Iterable[Function], sends: Callable[[Function], bool]) -> bool:
+    """Whether one of the functions, or one of its file that it calls, sets a marker, in whatever way.
+
+    What is called and sends a request itself marks its own.
+    """
+    on_the_way = set(functions)
+    for module in {f.module for f in on_the_way}:
+        if not _WRITTEN.search(module.source.text):
+            continue
+        waiting = [f for f in module.functions if _WRITTEN.search(_text(f))]
+        seen: set[Function] = set()
+        while waiting:
+            function = waiting.pop()
+            if function in on_the_way:
+                return True
+            if function not in seen and not sends(function):
+                seen.add(function)
+                waiting.extend(module.called.get(function.name, ()))
+    return False
+
+
+def _text(function: Function) -> str:
+    node = function.node
+    return (
+        ""
+        if isinstance(node, ast.Module)
+        else "\n".join(function.module.source.lines[node.lineno - 1 : node.end_lineno])
+    )
 
 
 def mentions_marker(value: Value) -> bool:

@@ -185,7 +185,8 @@ def _put(base: Seq, one: One) -> Seq:
     """The list with one more element at its end."""
     if len(base.items) > MAX_GROWTH:
         return base
-    if any(e.alike for e in base.edits) and not base.copied and one.value.origins():
+    keeps = not base.copied and any(isinstance(i, (History, Rest, Base)) for i in base.items)
+    if keeps and any(e.alike for e in base.edits) and one.value.origins():
         base = replace(base, edits=_left_out(base.edits))
     return replace(base, items=(*map(_passed_by, base.items), one))
 
