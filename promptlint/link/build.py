@@ -168,7 +168,7 @@ class _Builder(Layout):
         texts = list(self.parts.values.get("prompt", ()))
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
         self.turn_level = self._turn_level(messages)
-        self.kept_since = self._kept_since()
+        self.kept_since = None if self._is_fresh() else self._kept_since()
         order = facts.order or ("tools", "system", "messages")
         for region in order:
             if region == "tools":
@@ -441,6 +441,12 @@ class _Builder(Layout):
         known = [level for level in levels if level is not None]
         return min(known) if known and len(known) == len(levels) else None
 
+    def _is_fresh(self) -> bool:
+        """Whether what keeps the history is made for each call, and without tools, which are called in turns."""
+        since = self._kept_since()
+        made = since is not None and since >= self.frame.level_at(self.sink.call.loops)
+        return made and "tools" not in self.parts.values
+
     def _grows_at(self, kept: History) -> int:
         """The level at which a history grows: where the way to the sink first runs a function that adds to it."""
         if kept.level != CALL:
@@ -474,11 +480,7 @@ class _Builder(Layout):
         if growing:
             kept = growing[0]
             return True, "the history is kept and sent again", kept.span, frozenset()
-        since = self._kept_since()
-        # Made for each call, and without tools, which would be called in turns of its own.
-        fresh = since is not None and since >= self.frame.level_at(self.sink.call.loops)
-        fresh = fresh and "tools" not in self.parts.values
-        if self.sink.row.stateful and not fresh:
+        if self.sink.row.stateful and not self._is_fresh():
             return True, "the object keeps the history itself", self.span, frozenset()
         for name in self.named_history:
             if is_history_name(name):
