@@ -204,7 +204,7 @@ class _Held:
             digest = self.digests[number * _DIGEST : (number + 1) * _DIGEST]
             if not any(digest):
                 return None
-            if digest != _digest(kind, name):
+            if digest != present(kind, name):
                 if kind != FILE:
                     return None
                 changed.append(number)
@@ -254,8 +254,8 @@ def _read(file: str) -> Source | Unreadable:
     return source.read(Path(file))
 
 
-def _digest(kind: str, name: str) -> bytes:
-    """The digest of the present answer."""
+def present(kind: str, name: str) -> bytes:
+    """The digest of the present answer to a question to the file system."""
     if kind == KIND:
         return b""
     return disk.digest(source.content(Path(name)) if kind == FILE else walk.summary(name))

@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 SECTION = "promptlint"
 TYPING = 0.3
 """Seconds without a change before a text is analysed."""
+SOON = 0.03
+"""Seconds after a change in which it is found out whether the last analysis tells all about the text."""
 SLOW = 0.7
 """Seconds after which an analysis shows its progress."""
 _STACK = 64 * 1024 * 1024
@@ -206,11 +208,15 @@ class Server(LanguageServer):
         root.task = asyncio.get_running_loop().create_task(self._analyse(root, delay, root.obsolete))
 
     async def _analyse(self, root: _Root, delay: float, obsolete: threading.Event) -> None:
-        await asyncio.sleep(delay)
+        at_once = min(delay, SOON)
+        await asyncio.sleep(at_once)
         texts = {file: buffer.settle(file) for file, buffer in self.buffers.items() if root.holds(file)}
         texts = {file: text for file, text in texts.items() if file.endswith(".py")}
         if not root.stale and root.snapshot is not None and texts == root.snapshot.texts:
             return self.tell(root)  # what was typed is no Python yet, or was taken back
+        if root.snapshot is not None and await self._stands(root, root.snapshot, texts):
+            return self.tell(root)
+        await asyncio.sleep(delay - at_once)
         loop = asyncio.get_running_loop()
         progress = _Progress(self, root, loop, obsolete)
         started = loop.time()
@@ -230,6 +236,17 @@ class Server(LanguageServer):
         self.tell(root)
         self.worker.submit(gc.collect)  # an analysis leaves cycles behind, and the engine makes collections rare
         return None
+
+    async def _stands(self, root: _Root, last: Snapshot, texts: Mapping[str, str]) -> bool:
+        """Whether these texts change nothing that the last analysis asked for; then what it found moves with them."""
+        job = partial(analysis.again, root.path, dict(self.overrides), texts, last)
+        try:
+            snapshot = await asyncio.wrap_future(self.worker.submit(job))
+        except analysis.FAILURES:
+            return False  # the analysis says it again, and is heard
+        if snapshot is not None:
+            root.snapshot, root.complaint, root.stale = snapshot, "", False
+        return snapshot is not None
 
     def _complain(self, root: _Root, message: str) -> None:
         """Says what is wrong, once; what was found before stays."""

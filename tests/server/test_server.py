@@ -15,7 +15,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.workspace import PositionCodec
 
-from promptlint import __version__
+from promptlint import __version__, engine
 from promptlint.server import serve
 from tests.server.conftest import CHAT, CLOCK, ROOT, STILL, Editor, Start
 
@@ -90,6 +90,25 @@ async def test_files_that_are_not_open_are_shown_too_and_followed_on_the_disk(st
     await editor.until(lambda: editor.rules("chat.py") == ["volatile-time"])
     (editor.folder / "clock.py").write_text(STILL, "utf-8")
     editor.written("clock.py")
+    await editor.until(lambda: editor.rules("chat.py") == [])
+
+
+async def test_an_edit_that_changes_nothing_of_interest_moves_what_is_shown(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = await start()
+    editor.open("chat.py")
+    await editor.until(lambda: editor.shown("chat.py"))
+    before = editor.only("chat.py").range.start.line
+    monkeypatch.setattr(engine, "analyse", None)
+    text = CHAT.replace("client =", "\n# the client\n\nclient =")
+    editor.edit("chat.py", text)
+    await editor.until(lambda: editor.only("chat.py").range.start.line == before + 3)
+    found = editor.only("chat.py")
+    sent = [r for r in found.related_information or [] if r.message.startswith("sent to")]
+    assert [r.location.range.start.line for r in sent] == [before + 4]
+    assert "Answer briefly" in (await hover(editor, text, "Answer briefly") or "")
+    editor.edit("chat.py", text.replace("    system = {", "    # promptlint: ignore[volatile-time]\n    system = {"))
     await editor.until(lambda: editor.rules("chat.py") == [])
 
 
