@@ -6,6 +6,7 @@ import ast
 import contextlib
 import re
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -203,7 +204,9 @@ def _docstring(definition: Function | Class) -> str:
 def is_said(word: str, function: Function) -> bool:
     """What ``Function.says`` answers, without a note that it was asked."""
     first, last = getattr(function.node, "lineno", 1), getattr(function.node, "end_lineno", None) or 0
-    return any(first <= line <= last for line in _lines_saying(function.module, word))
+    lines = _lines_saying(function.module, word)
+    nearest = bisect_left(lines, first)
+    return nearest < len(lines) and lines[nearest] <= last
 
 
 @lru_cache(maxsize=16)  # asked for each function of a module in turn

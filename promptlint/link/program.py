@@ -85,6 +85,7 @@ class Program:
         self.unreadable: dict[str, Unreadable] = {}
         self._packages: dict[str, frozenset[str]] = {}
         self._known: dict[str, bool] = {}
+        self._matching: dict[re.Pattern[bytes], dict[SourceRef, bool]] = {}
         self._bases_named: dict[SourceRef, frozenset[bytes]] = {}
         self.searched: dict[Search, dict[SourceRef, bool]] = {}
         """What was looked for in files, those whose text was searched for it, and whether it was found there."""
@@ -231,13 +232,22 @@ class Program:
         found = known.get(ref)
         if found is None:
             if search.pattern is not None:
-                found = search.pattern.search(ref.data) is not None
+                found = self._matches(search.pattern, search.word, ref)
             else:
                 if ref not in self._bases_named:
                     self._bases_named[ref] = frozenset(bases_named(ref.data))
                 found = search.word.encode() in self._bases_named[ref]
             known[ref] = found
         return found
+
+    def _matches(self, pattern: re.Pattern[bytes], word: str, ref: SourceRef) -> bool:
+        if word.encode() in pattern.pattern:
+            return pattern.search(ref.data) is not None
+        # A pattern that does not name the word is looked for with many words.
+        known = self._matching.setdefault(pattern, {})
+        if ref not in known:
+            known[ref] = pattern.search(ref.data) is not None
+        return known[ref]
 
     def is_far(self, one: Span, other: Span, lines: int) -> bool:
         """Whether two places are in different files, or more than a number of lines apart."""
