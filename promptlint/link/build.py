@@ -653,6 +653,7 @@ class _Builder(Layout):
                 (function in cutting and _retold(edit))
                 or not self._prepends_history()
                 or (not causes and edit.value is not None and role_of(edit.value) in SYSTEM_ROLES)
+                or (not causes and asks_of_first(g.test for g in edit.guards if g.test is not None))
             ):
                 continue
             flow = edit.steps if edit.kind == "replay" else ()

@@ -217,8 +217,8 @@ def _insert(base: Seq, one: One, index: Value, edit: Edit) -> Seq:
             return with_edit(base, edit)
         where = kept
     if where is None:
-        # Somewhere in the middle: taken to be in front of the newest element.
-        where = max(len(base.items) - 1, 0)
+        # Somewhere in the middle: taken to be in front of the newest element, where that is known.
+        where = len(base.items) - (1 if base.items and isinstance(base.items[-1], One) else 0)
     if where < 0:
         where = max(len(base.items) + where, 0)
     return replace(base, items=(*base.items[:where], marked, *base.items[where:]))
@@ -315,6 +315,11 @@ def _slice_assigned(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, .
     high = upper.value if isinstance(upper, Const) else "?"
     if node.op == "setslice" and low is None and high is None and len(args) == 3:
         return containers.as_seq(ev, args[2], span)
+    if node.op == "setslice" and (node.args[0] is node.args[1] or (low == high and isinstance(low, int))):
+        edit = Edit("prepend", span, ev.snippet(frame, node.at), node.guards)
+        for item in reversed(containers.as_seq(ev, args[2], span).items):  # x[i:i] = ... takes nothing away
+            base = _insert(base, One(item.value, item.span, guards=node.guards), lower, replace(edit, value=item.value))
+        return base
     if not _kept(base.items):
         return base
     if node.op == "delslice" and high is None:
