@@ -44,6 +44,8 @@ class Asked:
     """The names of which it was asked who calls, hands over or stores them."""
     words: set[str] = field(default_factory=set)
     """The words that were looked for in the text of functions."""
+    patterns: set[re.Pattern[str]] = field(default_factory=set)
+    """The patterns that were looked for in the text of the file and of its functions."""
     texts: dict[str, bool] = field(default_factory=dict)
     """The texts that were looked for in the whole file, and whether they are there."""
     judged: set[Function] = field(default_factory=set)
@@ -140,6 +142,11 @@ class Function:
         self.module.asked.words.add(word)
         return is_said(word, self)
 
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a pattern is found in the source of the function; in the body of a module it is not looked for."""
+        self.module.asked.patterns.add(pattern)
+        return is_matched(pattern, self)
+
     @property
     def syntax(self) -> FunctionNode:
         """The node, for who looks at its body."""
@@ -209,6 +216,14 @@ def is_said(word: str, function: Function) -> bool:
     return nearest < len(lines) and lines[nearest] <= last
 
 
+def is_matched(pattern: re.Pattern[str], function: Function) -> bool:
+    """What ``Function.matches`` answers, without a note that it was asked."""
+    node = function.node
+    if isinstance(node, ast.Module):
+        return False
+    return pattern.search("\n".join(function.module.source.lines[node.lineno - 1 : node.end_lineno])) is not None
+
+
 @lru_cache(maxsize=16)  # asked for each function of a module in turn
 def _lines_saying(module: Module, word: str) -> tuple[int, ...]:
     """The lines of a file in which a word stands, from 1."""
@@ -264,6 +279,11 @@ class Module:
         """Whether a function has a call that passes ``messages=``."""
         self.asked.names.add(MESSAGES)
         return function in self.keyword_messages
+
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a pattern is found in the text of the file."""
+        self.asked.patterns.add(pattern)
+        return pattern.search(self.source.text) is not None
 
     def holds(self, text: str) -> bool:
         """Whether a text occurs anywhere in the file."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
@@ -130,9 +129,9 @@ def may_be_set(functions: Iterable[Function], sends: Callable[[Function], bool])
     """
     on_the_way = set(functions)
     for module in {f.module for f in on_the_way}:
-        if not _WRITTEN.search(module.source.text):
+        if not module.matches(_WRITTEN):
             continue
-        waiting = [f for f in module.functions if _WRITTEN.search(_text(f))]
+        waiting = [f for f in module.functions if f.matches(_WRITTEN)]
         seen: set[Function] = set()
         while waiting:
             function = waiting.pop()
@@ -142,15 +141,6 @@ def may_be_set(functions: Iterable[Function], sends: Callable[[Function], bool])
                 seen.add(function)
                 waiting.extend(module.called.get(function.name, ()))
     return False
-
-
-def _text(function: Function) -> str:
-    node = function.node
-    return (
-        ""
-        if isinstance(node, ast.Module)
-        else "\n".join(function.module.source.lines[node.lineno - 1 : node.end_lineno])
-    )
 
 
 def mentions_marker(value: Value) -> bool:

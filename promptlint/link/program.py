@@ -9,7 +9,6 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from promptlint.expression import (
     After,
@@ -28,7 +27,7 @@ from promptlint.expression import (
 from promptlint.index import Class, Function, Module, dotted, terminal
 from promptlint.knowledge import Knowledge
 from promptlint.link.memory import Memory
-from promptlint.link.shapes import bases_named
+from promptlint.link.shapes import ANY, CODE, Search, bases_named
 from promptlint.project import Project, SourceRef
 from promptlint.source import Broken, Unreadable
 from promptlint.span import Span
@@ -55,23 +54,6 @@ _MADE = ("<default>", "<template>")
 """Functions that linking makes, anew in each run."""
 
 BUILTINS = frozenset(dir(builtins))
-
-
-ALL, CODE, ANY = "all", "code", "any"
-"""Whom a search asks: all files, all but tests, or one after the other until the first one that has it."""
-
-
-class Search(NamedTuple):
-    """A question to files: in which ones does a word occur, and a pattern that tells how.
-
-    Without a pattern the word names a base of a class, or what gets another name. ``noted`` is the name under which
-    ``Module.called`` tells the same of a file that is parsed, or empty.
-    """
-
-    word: str
-    pattern: re.Pattern[bytes] | None
-    noted: str = ""
-    among: str = ALL
 
 
 class Program:

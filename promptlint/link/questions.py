@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 from promptlint import comments, disk, source
 from promptlint.index import Module
 from promptlint.link import skeleton
-from promptlint.link.program import ANY, CODE
-from promptlint.link.shapes import Shape, bases_named, shows
+from promptlint.link.shapes import ANY, CODE, Shape, bases_named, shows
 from promptlint.link.skeleton import Looked
 from promptlint.moves import Gone, Moves, after, between
 from promptlint.project import identifiers
@@ -62,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """A search (``program.Search``), and the files whose text was searched, by number, with what was found."""
+    """A search (``shapes.Search``), and the files whose text was searched, by number, with what was found."""
 
     word: str
     pattern: bytes | None

@@ -1,10 +1,11 @@
-"""What the text of a file shows that nobody has parsed: calls that may send a request, and names of bases."""
+"""What is asked of the text of a file that nobody has parsed: does a call that may send a request show, or a word."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 NEAR = 2_000
 """Bytes behind an opening parenthesis in which ``**`` is looked for."""
@@ -27,6 +28,23 @@ class Shape:
     def words(self) -> tuple[str, ...]:
         """All identifiers of the shape."""
         return (self.last, *(name.removeprefix(".") for name in self.path), *sorted(self.keywords))
+
+
+ALL, CODE, ANY = "all", "code", "any"
+"""Whom a search asks: all files, all but tests, or one after the other until the first one that has it."""
+
+
+class Search(NamedTuple):
+    """A question to files: in which ones does a word occur, and a pattern that tells how.
+
+    Without a pattern the word names a base of a class, or what gets another name. ``noted`` is the name under which
+    ``Module.called`` tells the same of a file that is parsed, or empty.
+    """
+
+    word: str
+    pattern: re.Pattern[bytes] | None
+    noted: str = ""
+    among: str = ALL
 
 
 MESSAGES = Shape((), "messages", frozenset(("messages",)), True)

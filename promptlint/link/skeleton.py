@@ -10,11 +10,12 @@ other.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from promptlint.index import EVERY, MESSAGES, Class, Function, FunctionStatement, Module, is_said
+from promptlint.index import EVERY, MESSAGES, Class, Function, FunctionStatement, Module, is_matched, is_said
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Looked:
     documented: frozenset[str]
     names: frozenset[str]
     words: frozenset[str]
+    patterns: tuple[tuple[str, int], ...]
     texts: tuple[tuple[str, bool], ...]
 
     @classmethod
@@ -46,6 +48,7 @@ class Looked:
             frozenset(names[d] for d in asked.documented if d in names),
             frozenset(asked.names),
             frozenset(asked.words),
+            tuple(sorted((pattern.pattern, pattern.flags) for pattern in asked.patterns)),
             tuple(sorted(asked.texts.items())),
         )
 
@@ -182,6 +185,10 @@ def _answers(
     ]
     judged = [f for f in module.functions if names[f] in looked.judged]
     saying = {word: [names[f] for f in judged if f.hands_out and is_said(word, f)] for word in looked.words}
+    matching = [
+        (search.search(module.source.text) is not None, [names[f] for f in module.functions if is_matched(search, f)])
+        for search in (re.compile(*pattern) for pattern in looked.patterns)
+    ]
     plain = [(names[f], f in cut) for f in module.functions if f.name != "<lambda>"]
     alike = [(names[f], f.hands_out, f.declares, bool(f.edited)) for f in judged]
     passing = [names[f] for f in module.functions if MESSAGES in looked.names and f in module.keyword_messages]
@@ -195,6 +202,7 @@ def _answers(
         plain,
         alike,
         passing,
+        matching,
         heads,
         texts,
         module.stars,
