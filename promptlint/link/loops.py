@@ -534,7 +534,8 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
     order: Origins = ()
     level = frame.level_at(node.state.around)
     result = growth.grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=inside)
-    if node.state.iterable is not None and isinstance(before, (Seq, Text)):
+    filled = isinstance(before, Map) and isinstance(result, Map) and len(result.rest) > len(before.rest)
+    if node.state.iterable is not None and (filled or isinstance(before, (Seq, Text))):
         source = containers.as_seq(ev, ev.eval(node.state.iterable, frame), ev.module_span(frame, node.state.at))
         order = source.order
         if isinstance(result, Seq) and len(source.items) == 1 and not inside:
