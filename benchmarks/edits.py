@@ -171,8 +171,8 @@ def main() -> None:
         stand, quick, slow = in_server(tree, made)
         print(f"{tree.name}: {sum(stand)} of {len(made)} edits change nothing of interest")
         for kind in dict.fromkeys(kind for kind, _, _ in made):
-            told = [is_so for is_so, (name, _, _) in zip(stand, made, strict=True) if name == kind]
-            print(f"  {kind}: {sum(told)} of {len(told)}")
+            outcomes = [is_so for is_so, (name, _, _) in zip(stand, made, strict=True) if name == kind]
+            print(f"  {kind}: {sum(outcomes)} of {len(outcomes)}")
         for name, found in (
             ("in the server, nothing of interest", sorted(quick)),
             ("in the server, linked again", slow),
