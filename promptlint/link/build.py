@@ -176,12 +176,12 @@ class _Builder(Layout):
             elif region == "system":
                 self._system()
             elif region == "messages":
-                self._emit_messages(messages)
+                self._emit(messages)
                 for value, span, optional in texts:
                     self._prompt(value, span, optional)
         for region in ("tools", "system", "messages"):
             if region not in order:
-                {"tools": self._tools, "system": self._system}.get(region, lambda: self._emit_messages(messages))()
+                {"tools": self._tools, "system": self._system}.get(region, lambda: self._emit(messages))()
         for value, span, optional in self.parts.values.get("model", ()):
             if not isinstance(value, External):
                 self._parameter("model", value, span, optional)
@@ -214,6 +214,13 @@ class _Builder(Layout):
             added=self.added,
             fallback=self.sink.fallback,
         )
+
+    def _emit(self, messages: list[tuple[Seq, Span]]) -> None:
+        first = len(self.segments)
+        self._emit_messages(messages)
+        if self._are_handed_over(messages):
+            stored = ((s, (replace(c, moment=min(c.moment, Moment.SESSION)) for c in s.causes)) for s in self.segments[first:])
+            self.segments[first:] = [replace(segment, causes=tuple(causes)) for segment, causes in stored]
 
     def _tools(self) -> None:
         first = len(self.segments)
@@ -399,14 +406,8 @@ class _Builder(Layout):
         """How many loops of the path lie outside the one whose iterations are turns; 0 when calls of the entry are."""
         lists = [s for s, _ in messages]
         lists += [o for v, _, _ in self.parts.values.get("prompt", ()) for o in options(v) if isinstance(o, Seq)]
-        # What a loop that only errors repeat adds makes no turn.
-        path = {loop.state.id for loop in self.chain.loops}
-        levels = [
-            self._grows_at(i)
-            for s in lists
-            for i in s.items
-            if isinstance(i, History) and (not isinstance(i.root, Phi) or i.root.loop in path)
-        ]
+        kept = [i for s in lists for i in s.items if isinstance(i, History)]
+        levels = [self._grows_at(i) for i in kept if not self._grows_on_errors(i)]
         if not levels:
             return CALL
         entered = self.chain.entry is not None and self.chain.entry[0].repeats
@@ -414,6 +415,19 @@ class _Builder(Layout):
             # The turns before this call are loaded: the loop adds steps to one turn of a longer conversation.
             return min(*levels, CALL if entered else 1)
         return max(min(levels), CALL)
+
+    def _grows_on_errors(self, kept: History) -> bool:
+        """Whether only a loop that errors repeat adds to a list: that makes no turn."""
+        return isinstance(kept.root, Phi) and all(loop.state.id != kept.root.loop for loop in self.chain.loops)
+
+    def _are_handed_over(self, messages: list[tuple[Seq, Span]]) -> bool:
+        """Whether the messages are made for this call, to an object that keeps them from then on."""
+        items = [i for sequence, _ in messages for i in sequence.items]
+        return (
+            self.sink.row.stateful
+            and bool(items)
+            and all(isinstance(i, One) or (isinstance(i, History) and self._grows_on_errors(i)) for i in items)
+        )
 
     def _kept_since(self) -> int | None:
         """How often the object that keeps the history is made; ``None`` when that is not known, or there is none.

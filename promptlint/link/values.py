@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -30,6 +31,8 @@ MAX_STEPS = 24
 MAX_ORIGINS = 24
 MAX_PARTS = 400
 """Pieces of a text and elements of a sequence that are told apart."""
+MAX_FOLDED = 100
+"""Pieces of a text behind these: constant texts, and one for whatever is between two of them."""
 P = TypeVar("P", "Piece", "Item")
 V = TypeVar("V", bound="Value")
 AnyItem = TypeVar("AnyItem", bound="Item")
@@ -223,6 +226,17 @@ class Piece:
         )
 
 
+def _folded(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces, those together that lie between constant texts which are there for certain."""
+    for sure, run in groupby(pieces, lambda p: p.text is not None and not (p.deps or p.optional or p.repeats)):
+        yield from run if sure else (_fold(tuple(run)),)
+
+
+def _fold(run: tuple[Piece, ...]) -> Piece:
+    """One piece of unknown text in place of several."""
+    return Piece(run[0].span, None, union(*(p.deps for p in run)), "…", True, features=frozenset({"bound"}))
+
+
 @record(frozen=True, slots=True, eq=False)
 class Text(Value):
     pieces: tuple[Piece, ...]
@@ -230,9 +244,10 @@ class Text(Value):
 
     def __post_init__(self) -> None:
         if len(self.pieces) > MAX_PARTS:
-            rest = self.pieces[MAX_PARTS:]
-            last = Piece(rest[0].span, None, union(*(p.deps for p in rest)), "…", True, features=frozenset({"bound"}))
-            object.__setattr__(self, "pieces", (*self.pieces[:MAX_PARTS], last))
+            folded = tuple(_folded(self.pieces[MAX_PARTS:]))
+            if len(folded) > MAX_FOLDED:
+                folded = (_fold(folded),)
+            object.__setattr__(self, "pieces", (*self.pieces[:MAX_PARTS], *folded))
 
     def origins(self) -> Origins:
         if self._origins is None:
