@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from promptlint.finding import Region
 from promptlint.index import Class, Function
 from promptlint.knowledge import ClientRow
-from promptlint.link import binding, callers, objects, state
+from promptlint.link import binding, callers, growth, objects, state
 from promptlint.link.guards import COMPACTS, LARGE_MESSAGES, guard_of, limit_of_calls
 from promptlint.link.program import called_name
 from promptlint.link.prose import hole_tokens
@@ -212,8 +212,10 @@ class Causes:
     def _cause(self, origin: Origin) -> Cause | None:
         kind, axes, what = origin.kind, origin.axes, origin.what
         features = origin.features
-        if kind == "conditional" and what.startswith("the parameter ") and self._input(origin) is None:
-            return None
+        if kind == "conditional" and what.startswith("the parameter "):
+            decided = self._input(origin)
+            if decided is None or (decided[0] == "user" and self._is_started_by_hand()):
+                return None
         if kind == "input":
             decided = self._input(origin)
             if decided is None:
@@ -236,6 +238,8 @@ class Causes:
         elif kind == "user" and axes & {Axis.CALL, Axis.TURN} and "opaque-call" in features:
             # Not what the user says, but what is looked up with it.
             kind, what = "state", f"what is looked up with {what}"
+        elif kind in ("time", "random") and self._is_entered_elsewhere(origin):
+            return None
         guard = origin.guard
         if origin.kind == "reply" and guard is None and self._compacts(origin.span):
             guard = "threshold"
@@ -251,6 +255,20 @@ class Causes:
             elif "threshold" in often:
                 guard = "threshold"
         return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, guard, origin.because)
+
+    def _is_started_by_hand(self) -> bool:
+        """Whether the way begins at a command line, whose options stay as they are while the program runs."""
+        return self.chain.entry is not None and not self.chain.entry[0].repeats
+
+    def _is_entered_elsewhere(self, origin: Origin) -> bool:
+        """Whether code off the way put a value under a key of a dict: there it stays as it is, as one of many."""
+        place = next((s.span for s in origin.steps if s.message == growth.UNDER_A_KEY), None)
+        function = self.ev.program.function_at(place) if place is not None else None
+        return (
+            function is not None
+            and function not in self.on_way
+            and not any(caller.function in self.on_way for caller in callers.of(self.ev, function))
+        )
 
     def _compacts(self, place: Span) -> bool:
         """Whether a request is sent to sum up many turns: by the name of its function, or once there are many."""

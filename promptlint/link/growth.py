@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -40,10 +41,14 @@ from promptlint.link.values import (
 )
 from promptlint.record import replace
 from promptlint.request import Axis
-from promptlint.span import Span
+from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
+
+
+UNDER_A_KEY = "kept under a key"
+"""The step with which something is put into a dict that keeps what stands under other keys."""
 
 
 def as_list(ev: Evaluator, before: Value, span: Span) -> Value:
@@ -157,7 +162,7 @@ def _grown_cells(
         if any(part is k for k in kept):
             continue
         if not holds_base(part, cell):
-            kept.append(_begun(part, cell, level))
+            kept.append(_entered(_begun(part, cell, level), Step(span, UNDER_A_KEY)))
             continue
         at = next((n for n, k in enumerate(kept) if type(k) is type(part)), None)
         empty = Seq(part.kind, (), span) if isinstance(part, Seq) else Map({}, span)
@@ -168,6 +173,14 @@ def _grown_cells(
         else:
             kept[at] = made
     return tuple(kept)
+
+
+def _entered(value: Value, step: Step) -> Value:
+    """What is put under a key, with the step that says so on the way of all that it holds."""
+    if isinstance(value, Map):
+        cells = {k: replace(e, held=Lazy(partial(_entered, e.value, step))) for k, e in value.entries.items()}
+        return replace(value, entries=cells)
+    return value.along(step)
 
 
 def _begun(value: Value, root: object, level: int) -> Value:

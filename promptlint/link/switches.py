@@ -272,7 +272,7 @@ def begins_anew(module: Module, line: int, kept: frozenset[str]) -> bool:
 def switched(ev: Evaluator, name: str, function: Function, write: Write, before: Value, after: Value) -> Value:
     """What ``after`` adds to ``before``, or has in its place, depends on whether the state ``name`` was switched."""
     if any(map(asks_for_command, write.guards)) or on_command(ev, function):
-        after = _as_asked(before, after)
+        after = _as_asked(ev, function, before, after)
     if isinstance(unchanged(write.base), Call) or not _may_switch(ev, name, function, write):
         return after  # what is made here and now is no state that lasts
     span = function.module.span(write.at)
@@ -290,12 +290,16 @@ def switched(ev: Evaluator, name: str, function: Function, write: Write, before:
     return _marked(before, after, origin, name, span)
 
 
-def _as_asked(before: Value, after: Value) -> Value:
+def _as_asked(ev: Evaluator, function: Function, before: Value, after: Value) -> Value:
     """``after``, where what the user typed stays as it is until another command is typed."""
     known = {o.key for o in before.origins()}
 
     def how(origin: Origin) -> Origin:
         said = origin.kind in ("user", "state", "input", "loop") and origin.guard is None and origin.key not in known
+        if said and origin.kind == "input":
+            # With what code was started that the command does not lead to, is not what was typed now.
+            asked = ev.program.function_at(origin.span)
+            said = asked is None or asked is function or on_command(ev, asked)
         return replace(origin, guard="command") if said else origin
 
     changed = tuple(o.change(how) if isinstance(o, (Text, Hole)) else o for o in options(after))
