@@ -870,6 +870,8 @@ def _two_requests(a: Map, b: Map) -> bool:
     """Bodies for two kinds of provider: one has the system text in a field, the other among the messages."""
     if "messages" not in a.entries or "messages" not in b.entries:
         return False
+    if a.entries["messages"].held is b.entries["messages"].held:
+        return False  # one body, to which the system text is added where there is one
     return ("system" in a.entries) is not ("system" in b.entries)
 
 
