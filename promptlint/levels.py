@@ -25,7 +25,7 @@ Options = tuple[tuple[str, str], ...]
 MANY_BREAKS = 4
 """Breaks of one request and scope that are reported at their full level."""
 MANY_LISTS, MANY_PARTS = 8, 80
-"""Lists of kept turns and segments beyond which it is a guess where a value stands of which only the kind is known."""
+"""Segments of kept turns, and of all kinds, beyond which it is a guess where a value stands of which only the kind is known."""
 WORTH_A_LINE = 256
 """Tokens below which a lost prefix is not worth a word, also where an engine caches every token."""
 
@@ -526,8 +526,7 @@ def _candidates(
 
 def _muddled(request: Request) -> bool:
     """Whether so many ways to build a request were joined that the place of a value in it is a guess."""
-    lists = sum(s.kind is Kind.HISTORY for s in request.segments)
-    return lists > MANY_LISTS and len(request.segments) > MANY_PARTS
+    return len(request.segments) > MANY_PARTS and sum(map(_kept, request.segments)) > MANY_LISTS
 
 
 def why_silent(request: Request, index: int, cause: Cause, gap: float) -> str:
