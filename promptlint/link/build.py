@@ -409,7 +409,9 @@ class _Builder(Layout):
         kept = [i for s in lists for i in s.items if isinstance(i, History)]
         levels = [self._grows_at(i) for i in kept if not self._grows_on_errors(i)]
         if not levels:
-            return CALL
+            own = kept and all(isinstance(i, (One, History)) for s in lists for i in s.items)
+            within = own and not self.sink.row.stateful and all(map(self._grows_around, kept))
+            return len(self.chain.loops) + 1 if within else CALL
         entered = self.chain.entry is not None and self.chain.entry[0].repeats
         if (entered or min(levels) > 1) and any(_is_loaded(i) for s in lists for i in s.items):
             # The turns before this call are loaded: the loop adds steps to one turn of a longer conversation.
@@ -419,6 +421,10 @@ class _Builder(Layout):
     def _grows_on_errors(self, kept: History) -> bool:
         """Whether only a loop that errors repeat adds to a list: that makes no turn."""
         return isinstance(kept.root, Phi) and all(loop.state.id != kept.root.loop for loop in self.chain.loops)
+
+    def _grows_around(self, kept: History) -> bool:
+        """Whether the loop that adds to a list is one around the way to the sink: what is outside stays as it is."""
+        return isinstance(kept.root, Phi) and any(kept.root.loop in call.loops for call in self.chain.calls)
 
     def _are_handed_over(self, messages: list[tuple[Seq, Span]]) -> bool:
         """Whether the messages are made for this call, to an object that keeps them from then on."""
