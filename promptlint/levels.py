@@ -25,7 +25,7 @@ Options = tuple[tuple[str, str], ...]
 MANY_BREAKS = 4
 """Breaks of one request and scope that are reported at their full level."""
 MANY_LISTS, MANY_PARTS = 8, 80
-"""Segments of kept turns, and of all kinds, beyond which it is a guess where a value stands of which only the kind is known."""
+"""Segments of kept turns, and of all kinds, beyond which it is a guess where a value of a vague kind stands."""
 WORTH_A_LINE = 256
 """Tokens below which a lost prefix is not worth a word, also where an engine caches every token."""
 

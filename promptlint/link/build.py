@@ -85,6 +85,7 @@ from promptlint.request import (
     Parameter,
     Request,
     Reuse,
+    Segment,
     Usage,
 )
 from promptlint.span import Span, Step
@@ -200,7 +201,7 @@ class _Builder(Layout):
             parameters=self._parameters(facts, watched),
             segments=tuple(self.segments),
             breakpoints=tuple(self._marked()),
-            mutators=_once(self._mutators()),
+            mutators=_tightest(_once(self._mutators())),
             reuse=reuse,
             open=tuple(self._open(facts)),
             confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
@@ -219,8 +220,7 @@ class _Builder(Layout):
         first = len(self.segments)
         self._emit_messages(messages)
         if self._are_handed_over(messages):
-            stored = ((s, (replace(c, moment=min(c.moment, Moment.SESSION)) for c in s.causes)) for s in self.segments[first:])
-            self.segments[first:] = [replace(segment, causes=tuple(causes)) for segment, causes in stored]
+            self.segments[first:] = map(_stored, self.segments[first:])
 
     def _tools(self) -> None:
         first = len(self.segments)
@@ -695,7 +695,7 @@ class _Builder(Layout):
             )
             if edit.kind == "window":
                 size = f" to {edit.keeps} messages" if edit.keeps is not None else ""
-                cuts = (*cuts, Step(edit.span, f"{edit.what} cuts the same history{size} before"))
+                cuts = (*cuts, Step(edit.span, f"{edit.what} also cuts this history{size}"))
 
     def _asked_for(self, edit: Edit) -> Iterator[Step]:
         """The calls that bring a cut about, when no function on the way to the sink makes it."""
@@ -770,6 +770,25 @@ def _once(mutators: Iterable[Mutator]) -> tuple[Mutator, ...]:
         again = () if first is mutator else (Step(place, "the same cut is made here"),)
         found[key] = replace(first, flow=(*first.flow, *again))
     return tuple(found.values())
+
+
+def _tightest(mutators: tuple[Mutator, ...]) -> tuple[Mutator, ...]:
+    """The mutators without the cuts that leave more than another one always does: what is sent never shows them."""
+    sizes = [m.keeps for m in mutators if m.kind == "window" and m.guard == "always" and m.keeps is not None]
+    tight = min(sizes, default=inf)
+    counts = tight < inf  # a deque of unknown length holds more than the few that are taken from it
+
+    def shows(mutator: Mutator) -> bool:
+        return mutator.kind != "window" or not (
+            (mutator.keeps or 0) > tight or (counts and mutator.keeps is None and "maxlen" in mutator.what)
+        )
+
+    return tuple(m for m in mutators if shows(m))
+
+
+def _stored(segment: Segment) -> Segment:
+    """The segment as part of what is kept once it was sent."""
+    return replace(segment, causes=tuple(replace(c, moment=min(c.moment, Moment.SESSION)) for c in segment.causes))
 
 
 def _retold(edit: Edit) -> bool:

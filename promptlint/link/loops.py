@@ -389,6 +389,8 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
     if made is before or not isinstance(made, Seq):
         return made
     made = _with_aged(ev, made, aged.of_loop(node), frame, node.state.guards)
+    if isinstance(before, Seq) and mutations.is_sent(before.items):
+        return made  # held turns before: what a loop leaves out of others takes none of these away
     cut = fills._cut_where_full(ev, node.state, made, frame)
     return fills._as_full(ev, node, made, frame) if cut is made else cut
 
@@ -444,6 +446,12 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
     for item in items:
         child = _bind(frame, state.id, _taken(item, sequence.span), dict(carried))
         stepped = {name: ev.eval(step, child) for name, step in state.steps.items()}
+        by_kind: dict[str, list[Value]] = {}
+        for kind in _kinds(item):
+            way = _bind(frame, state.id, _taken(kind, sequence.span), dict(carried))
+            for name in _picked(carried, stepped):
+                by_kind.setdefault(name, []).append(ev.eval(state.steps[name], way))
+        stepped.update({name: join(values) for name, values in by_kind.items()})
         leaves = _leaves(ev, state, child)
         if not isinstance(item, One):
             stepped = {n: _template_of(item, carried[n], v) for n, v in stepped.items()}
@@ -458,6 +466,19 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
         left = left or leaves is not False
     result = carried[node.name]
     return _as_edited(result, sequence) if isinstance(result, Seq) and result is not before else result
+
+
+def _kinds(item: Item) -> list[Item]:
+    """The kinds of kept turns that an element stands for, when there are several: what a loop asks of one of them, and
+    takes from it, belongs together.
+    """
+    several = isinstance(item, History) and isinstance(item.value, Choice)
+    return [replace(item, held=option) for option in options(item.value)] if several else []
+
+
+def _picked(before: dict[str, Value], after: dict[str, Value]) -> list[str]:
+    """The variables into which a loop puts a part of an element, and that are no containers."""
+    return [n for n, v in after.items() if v is not before[n] and not isinstance(v, (Seq, Map))]
 
 
 def _as_edited(made: Seq, source: Seq) -> Seq:

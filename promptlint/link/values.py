@@ -228,8 +228,9 @@ class Piece:
 
 def _folded(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """The pieces, those together that lie between constant texts which are there for certain."""
-    for sure, run in groupby(pieces, lambda p: p.text is not None and not (p.deps or p.optional or p.repeats)):
-        yield from run if sure else (_fold(tuple(run)),)
+    for sure, group in groupby(pieces, lambda p: p.text is not None and not (p.deps or p.optional or p.repeats)):
+        run = tuple(group)
+        yield from run if sure else (_fold(run),)
 
 
 def _fold(run: tuple[Piece, ...]) -> Piece:

@@ -27,6 +27,6 @@ def test_earlier_cuts_are_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     findings = {f.primary.line: f for f in engine.check([Path()], Settings()).findings if f.rule == "sliding-window"}
     assert [(s.span.line, s.message) for s in findings[9].flow] == [
-        (7, "history[-30:] cuts the same history to 30 messages before")
+        (7, "history[-30:] also cuts this history to 30 messages")
     ]
     assert not findings[7].flow
