@@ -286,6 +286,8 @@ class Request:
     """Blocks that the newest turn surely adds behind what was kept, as ``Facts.lookback`` counts them."""
     fallback: bool = False
     """Whether it is sent in place of a request of the same function that failed: no rule gets to see it."""
+    keepers: frozenset[Span] = frozenset()
+    """Where the objects are made that hold the turns, as far as that is seen on the way."""
 
     def of(self, *regions: Region) -> Iterator[tuple[int, Segment]]:
         """The segments of these regions with their indices, in wire order."""

@@ -206,17 +206,24 @@ def whole_history(request: Request) -> bool:
 
 def forks(siblings: Siblings) -> Iterator[Fork]:
     """The requests that send the same turns to the same model without the tools, or without any system text."""
-    tools = next((r for r in siblings.requests if any(r.of(Region.TOOLS))), None)
+    equipped = [r for r in siblings.requests if any(r.of(Region.TOOLS))]
     speaking = [r for r in siblings.requests if _has_system(r)]
     # Classes that share the code of a call have turns of their own.
     silent = {r.site.span for r in siblings.requests} - {r.site.span for r in speaking}
     for side in siblings.requests:
+        tools = next((r for r in equipped if _may_share(r, side)), None)
         system = next((r for r in speaking if side.site.span in silent and _both_run(r, side)), None)
         if tools is not None and whole_history(side) and not any(side.of(Region.TOOLS)):
             yield from _fork(tools, side, Region.TOOLS, one_step_down(certainty(side)))
         elif system is not None and side.has_history and not any(side.of(Region.SYSTEM)):
             if [s.name for _, s in system.of(Region.TOOLS)] == [s.name for _, s in side.of(Region.TOOLS)]:
                 yield from _fork(system, side, Region.SYSTEM, min(certainty(side), Confidence.MEDIUM))
+
+
+def _may_share(main: Request, side: Request) -> bool:
+    """Whether the turns that both send may be those of one object."""
+    kept = keeps_history(main) and keeps_history(side)
+    return kept and not (main.keepers and side.keepers and main.keepers.isdisjoint(side.keepers))
 
 
 def _fork(main: Request, side: Request, region: Region, confidence: Confidence) -> Iterator[Fork]:
@@ -228,7 +235,7 @@ def _fork(main: Request, side: Request, region: Region, confidence: Confidence) 
 
 def _both_run(main: Request, side: Request) -> bool:
     """Whether both are sent in one conversation: on one way, or by two ways into the program to what is kept."""
-    if any(b.guard == "error" for b in (*main.branches, *side.branches)):
+    if any(b.guard == "error" for b in (*main.branches, *side.branches)) or not _may_share(main, side):
         return False
     return main.root != side.root or _meets(main, side) is not None
 

@@ -49,7 +49,7 @@ from promptlint.link.messages import (
 )
 from promptlint.link.parameters import deciding, may_be_missing, origins_of_test
 from promptlint.link.prose import deep_text
-from promptlint.link.switches import SWITCHED, asks_for_command, in_loop, on_command
+from promptlint.link.switches import SWITCHED, asks_for_command, in_loop, makes_for_itself, on_command
 from promptlint.link.usage import usage_of
 from promptlint.link.values import (
     CALL,
@@ -214,6 +214,7 @@ class _Builder(Layout):
             usage=self._usage(),
             added=self.added,
             fallback=self.sink.fallback,
+            keepers=frozenset(h.span for k in self.histories if (h := self._holder(k)) is not None),
         )
 
     def _emit(self, messages: list[tuple[Seq, Span]]) -> None:
@@ -496,11 +497,17 @@ class _Builder(Layout):
         return CALL
 
     def _has_turns(self, messages: list[tuple[Seq, Span]]) -> tuple[bool, str, Span | None, frozenset[str]]:
-        growing = [h for h in self.histories if not self._answers_one_reply(h)]
+        growing = [h for h in self.histories if not (self._answers_one_reply(h) or self._begins_empty(h))]
         if growing:
             kept = growing[0]
             return True, "the history is kept and sent again", kept.span, frozenset()
-        if self.sink.row.stateful and not self._is_fresh():
+        if any(map(self._begins_empty, self.histories)) and not self.sink.row.stateful:
+            return False, "", None, frozenset()
+        since = self._kept_since()
+        # Made for each call, and without tools, which would be called in turns of its own.
+        fresh = since is not None and since >= self.frame.level_at(self.sink.call.loops)
+        fresh = fresh and "tools" not in self.parts.values
+        if self.sink.row.stateful and not fresh:
             return True, "the object keeps the history itself", self.span, frozenset()
         for name in self.named_history:
             if is_history_name(name):
@@ -542,6 +549,26 @@ class _Builder(Layout):
             if graphs.runs_again(self.ev, function):
                 return binding.declaration(function)
         return None
+
+    def _begins_empty(self, kept: History) -> bool:
+        """Whether the turns are those of an object that each call from outside makes anew, with none in it, and that
+        sends once.
+        """
+        root, holder = owner(kept.root), self._holder(kept)
+        if holder is None or self.chain.loops or self.chain.entry is None or not self.chain.entry[0].repeats:
+            return False
+        maker = self.ev.program.function_at(holder.span)
+        if maker not in self.on_way or not makes_for_itself(maker, frozenset({holder.cls.name})):
+            return False
+        first = state.initial(self.ev, holder, str(root[1]), kept.span) if isinstance(root, tuple) else None
+        return first is not None and all(isinstance(o, Seq) and not o.items for o in options(first))
+
+    def _holder(self, kept: History) -> Instance | None:
+        """The object on the way that holds the turns, when it is seen where that is made."""
+        root = owner(kept.root)
+        cls = root[0] if isinstance(root, tuple) else None
+        this = (f.this for f in self.chain.frames)
+        return next((i for i in this if isinstance(i, Instance) and i.cls is cls and i.init is not None), None)
 
     def _answers_one_reply(self, kept: History) -> bool:
         """Whether a list grows in a loop over the parts of one reply only: tool calls that are answered one by one."""

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from promptlint.expression import At, Attr, Call, Free, Import, LoopState, Param
+from promptlint.expression import At, Attr, Call, Expr, Free, Guard, Import, Literal, LoopState, Param, Test
 from promptlint.index import Function
 from promptlint.knowledge import EntryRow
 from promptlint.link import binding, callers
 from promptlint.link.sinks import chain
 from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, options
 from promptlint.record import record
+from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, options, truth
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
     below = [*(c.call for c in calls), sink.call]
     frame = _root_frame(ev, root)
     for position, call in enumerate(below):
+        if position and any(_rules_out(ev, guard, frame) for guard in call.guards):
+            return None
         inside = tuple(_turning(ev, frame, call))
         frame.path_loops = tuple(s.id for s in inside)
         for state in inside:
@@ -137,6 +140,20 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
     return Chain(
         tuple(frames), tuple(below), tuple(loops), tuple(steps), entry, _kind(root, entry), frozenset(features)
     )
+
+
+def _rules_out(ev: Evaluator, guard: Guard, frame: Frame) -> bool:
+    """Whether a test says that a call is not made with what the function was given here: a flag of its caller."""
+    if guard.test is None or guard.error or not _asks_of_parameters(guard.test):
+        return False
+    return truth(ev.eval(guard.test, frame)) is (not guard.sense)
+
+
+def _asks_of_parameters(test: Expr) -> bool:
+    """Whether a test looks at parameters as they were handed over, and at nothing else that could change."""
+    if isinstance(test, Test):
+        return all(isinstance(part, Literal) or _asks_of_parameters(part) for part in test.parts)
+    return isinstance(test, Param)
 
 
 def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -215,14 +216,21 @@ def makes_for_itself(function: Function, classes: frozenset[str]) -> bool:
 
     The turns that the object holds are then those of one activation of the function.
     """
-    body = getattr(function.syntax, "body", [])  # of a lambda, it is one expression
     made = [
         n.targets[0].id
-        for n in (body if isinstance(body, list) else [])
+        for n in _without_test(getattr(function.node, "body", []))
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and terminal(n.value.func) in classes
         if isinstance(n.targets[0], ast.Name)
     ]
     return len(made) == 1 and not any(_lets_out(n, made[0]) for n in ast.walk(function.syntax))
+
+
+def _without_test(body: list[ast.stmt] | ast.expr) -> Iterator[ast.stmt]:
+    """The statements that run whenever a function does; the body of a lambda is an expression."""
+    for statement in body if isinstance(body, list) else []:
+        yield statement
+        if isinstance(statement, (ast.Try, ast.With, ast.AsyncWith)):
+            yield from _without_test(statement.body)
 
 
 def in_loop(function: Function, line: int) -> bool:
