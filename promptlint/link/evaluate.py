@@ -623,7 +623,7 @@ class Evaluator:
         test = node.test
         bound = frozenset(loop for loop, b in frame.bindings.items() if b.element is not None)
         simple = self.is_cheap(test) or (bool(bound) and decisions.is_cheap(test, bound=bound))
-        certain = truth(self.eval(test, frame)) if simple else None
+        certain = truth(self.eval(test, frame)) if simple else self._outcome(test, frame)
         if certain is not None and len(node.options) == 2:
             return self.eval(node.options[0 if certain else 1], frame)
         return self._ways(test, [self.eval(o, frame) for o in node.options], frame)
@@ -637,10 +637,19 @@ class Evaluator:
         """What became of ``before`` where something that makes ``made`` of it stands under a guard."""
         if guard.test is None:
             return join((made, before))
-        certain = truth(self.eval(guard.test, frame)) if self.is_cheap(guard.test) else None
+        certain = self._outcome(guard.test, frame)
         if certain is not None:
             return made if certain is guard.sense else before
         return self._ways(guard.test, [made, before] if guard.sense else [before, made], frame)
+
+    def _outcome(self, test: Expr, frame: Frame) -> bool | None:
+        """How a test comes out, as far as a part that is found at once decides it: the flag in ``flag and rows``."""
+        if self.is_cheap(test):
+            return truth(self.eval(test, frame))
+        if isinstance(test, Either) and test.test is not None and len(test.options) == 2:
+            first = self._outcome(test.test, frame)
+            return None if first is None else self._outcome(test.options[0 if first else 1], frame)
+        return None
 
     def lazy(self, node: Expr, frame: Frame) -> Value | Lazy:
         """The value of ``node`` when somebody looks at it; at once where that costs nothing."""
