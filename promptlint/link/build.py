@@ -201,7 +201,8 @@ class _Builder(Layout):
             parameters=self._parameters(facts, watched),
             segments=tuple(self.segments),
             breakpoints=tuple(self._marked()),
-            mutators=_tightest(_once(self._mutators())),
+            # Turns that are dropped when the call from outside is over are sent once, whatever is done to them then.
+            mutators=() if self._drops_turns(reuse) else _tightest(_once(self._mutators())),
             reuse=reuse,
             open=tuple(self._open(facts)),
             confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
@@ -562,6 +563,10 @@ class _Builder(Layout):
             return False
         first = state.initial(self.ev, holder, str(root[1]), kept.span) if isinstance(root, tuple) else None
         return first is not None and all(isinstance(o, Seq) and not o.items for o in options(first))
+
+    def _drops_turns(self, reuse: Reuse) -> bool:
+        """Whether all that is kept is kept for this call from outside only."""
+        return not reuse.turns and bool(self.histories) and all(map(self._begins_empty, self.histories))
 
     def _holder(self, kept: History) -> Instance | None:
         """The object on the way that holds the turns, when it is seen where that is made."""
