@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from math import inf
+from pathlib import PurePath
 from typing import Literal
 
 from promptlint.finding import Applicability, Confidence, Finding, Fix, Option, Region, Scope, Severity
@@ -390,7 +391,7 @@ def report(
     changes, subject = how_often(broken), subject or f"{cause.what} {_PLACES[segment.region]}"
     loss = loss or ("cannot be reused" if broken.scope is Scope.TURN else "cannot be shared")
     guard = f" ({_GUARDS[cause.conditional]})" if cause.conditional in ("threshold", "error", "configuration") else ""
-    later = ", even once the earlier break is fixed" if not broken.earliest else ""
+    later = f", even once {_earlier(request, broken)} is fixed" if not broken.earliest else ""
     message = f"{subject} {changes}{guard}: {cost(request, broken)} {loss}{later}"
     if unmarked(request):
         message += "; nothing is cached here yet (no breakpoint is set), and this would defeat one"
@@ -412,6 +413,15 @@ def report(
         kind=kind,
         fix=choice(advice, options),
     )
+
+
+def _earlier(request: Request, broken: Break) -> str:
+    """The first break of the same scope, with its place."""
+    first = next((b for b in request.breaks if b.scope is broken.scope and b.earliest), None)
+    if first is None:
+        return "the earlier break"
+    place = request.segments[first.segment].span
+    return f"the earlier break ({PurePath(place.path).name}:{place.at})"
 
 
 def choice(advice: str, options: Options) -> Fix:

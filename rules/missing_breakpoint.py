@@ -30,11 +30,7 @@ history = []
 while True:
     history.append({"role": "user", "content": input()})
     reply = client.messages.create(
-        model="claude-sonnet-4-5",
-        max_tokens=500,
-        system=RULES,
-        messages=history,
-        cache_control={"type": "ephemeral"},
+        model="claude-sonnet-4-5", max_tokens=500, system=RULES, messages=history, cache_control={"type": "ephemeral"}
     )
     history.append({"role": "assistant", "content": reply.content})
 ```
@@ -80,17 +76,19 @@ def check(request: Request) -> Iterator[Finding]:
         return
     known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low >= 100 else ""
     what = f"the growing history{known}" if turns else f"the same {in_words(prefix)}"
-    verb = "are" if known or not turns else "is"
     if "converse" in request.api:
         advice = 'add {"cachePoint": {"type": "default"}} behind the last block that later requests repeat'
-    elif turns:
+    elif request.api.startswith("strands.") and request.site.provider.startswith("bedrock"):
+        advice = 'give BedrockModel cache_config=CacheConfig(strategy="auto"): it sets the cache points'
+    elif turns and request.api.startswith("anthropic.") and "request cache_control" not in request.facts.refuses:
         advice = 'pass cache_control={"type": "ephemeral"} with the request: it marks the newest block of each turn'
     else:
-        advice = 'set "cache_control": {"type": "ephemeral"} on the last constant block'
+        last = "last block of the newest message of each turn" if turns else "last constant block"
+        advice = f'set "cache_control": {{"type": "ephemeral"}} on the {last}'
     guess = assumed(request) and (not turns or "assumed-entry" in request.reuse.features)  # kept turns: asked again
     weak = guess or (enough != "yes" and (not turns or request.reuse.scripted or not request.reuse.repeats))
     yield Finding(
-        message=f"no cache breakpoint: {what} {verb} paid for in full with every request",
+        message=f"no cache breakpoint: {what} {'are' if known or not turns else 'is'} paid for in full with every request",
         primary=request.site.span,
         severity=Severity.INFO if weak else Severity.WARNING,
         confidence=certainty(request),

@@ -183,8 +183,8 @@ def _new_marker(finding: Finding, report: Report, module: Module) -> Iterator[_W
     if not request.api.startswith("anthropic."):
         return
     if request.reuse.turns and f"request {markers.MARKER}" not in request.facts.refuses:
-        edits = markers.on_request(module, finding.site.span)
-        yield _Way(UNSAFE, "let the API set a breakpoint on the newest block of each turn", edits)
+        each = 'pass cache_control={"type": "ephemeral"} with the request: it marks the newest block of each turn'
+        yield _Way(UNSAFE, each, markers.on_request(module, finding.site.span))
     yield _Way(UNSAFE, title, markers.on_system(module, finding.site.span))
 
 

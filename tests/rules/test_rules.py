@@ -121,7 +121,7 @@ def test_advice_for_a_clock_warns_of_the_fix_that_backfires() -> None:
 def test_later_break_says_so() -> None:
     first, second = hole(cause(line=1)), hole(cause("random", line=2))
     (finding,) = check("volatile-random", request(first, text(3_000), second, text(2_000), question(), reuse=ENTRY))
-    assert finding.message.endswith("even once the earlier break is fixed")
+    assert finding.message.endswith("even once the earlier break (app.py:30) is fixed")
 
 
 @pytest.mark.parametrize(
