@@ -76,6 +76,7 @@ def check(request: Request) -> Iterator[Finding]:
         return
     known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low >= 100 else ""
     what = f"the growing history{known}" if turns else f"the same {in_words(prefix)}"
+    verb = "are" if known or not turns else "is"
     if "converse" in request.api:
         advice = 'add {"cachePoint": {"type": "default"}} behind the last block that later requests repeat'
     elif request.api.startswith("strands.") and request.site.provider.startswith("bedrock"):
@@ -88,7 +89,7 @@ def check(request: Request) -> Iterator[Finding]:
     guess = assumed(request) and (not turns or "assumed-entry" in request.reuse.features)  # kept turns: asked again
     weak = guess or (enough != "yes" and (not turns or request.reuse.scripted or not request.reuse.repeats))
     yield Finding(
-        message=f"no cache breakpoint: {what} {'are' if known or not turns else 'is'} paid for in full with every request",
+        message=f"no cache breakpoint: {what} {verb} paid for in full with every request",
         primary=request.site.span,
         severity=Severity.INFO if weak else Severity.WARNING,
         confidence=certainty(request),

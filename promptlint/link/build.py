@@ -504,11 +504,7 @@ class _Builder(Layout):
             return True, "the history is kept and sent again", kept.span, frozenset()
         if any(map(self._begins_empty, self.histories)) and not self.sink.row.stateful:
             return False, "", None, frozenset()
-        since = self._kept_since()
-        # Made for each call, and without tools, which would be called in turns of its own.
-        fresh = since is not None and since >= self.frame.level_at(self.sink.call.loops)
-        fresh = fresh and "tools" not in self.parts.values
-        if self.sink.row.stateful and not fresh:
+        if self.sink.row.stateful and not self._is_fresh():
             return True, "the object keeps the history itself", self.span, frozenset()
         for name in self.named_history:
             if is_history_name(name):

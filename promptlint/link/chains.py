@@ -12,9 +12,8 @@ from promptlint.index import Function
 from promptlint.knowledge import EntryRow
 from promptlint.link import binding, callers
 from promptlint.link.sinks import chain
-from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, options
-from promptlint.record import record
 from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, options, truth
+from promptlint.record import record
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:

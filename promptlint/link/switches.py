@@ -218,7 +218,7 @@ def makes_for_itself(function: Function, classes: frozenset[str]) -> bool:
     """
     made = [
         n.targets[0].id
-        for n in _without_test(getattr(function.node, "body", []))
+        for n in _without_test(getattr(function.syntax, "body", []))
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and terminal(n.value.func) in classes
         if isinstance(n.targets[0], ast.Name)
     ]
