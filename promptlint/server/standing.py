@@ -55,8 +55,9 @@ class Standing:
     def _changed(self, texts: Mapping[str, str]) -> dict[str, bytes] | None:
         """What is now in the files that have changed, ``None`` when more has changed than what is in them."""
         found: dict[str, bytes] = {}
+        known = self.questions.numbers
         for (kind, name), (stamp, digest) in self.seen.items():
-            if kind == FILE and name in texts:
+            if kind == FILE and name in texts and name in known:
                 continue
             now = disk.stamp(kind, name)
             if now == stamp:
@@ -69,6 +70,8 @@ class Standing:
                 return None
             found[name] = read
         for file in texts.keys() | self.texts.keys():
+            if file not in known and Path(file).exists():
+                continue  # excluded, ignored or a test: its buffer is not looked at
             text = texts.get(file)
             data = source.to_bytes(text) if text is not None else source.read_bytes(Path(file), "")
             if not isinstance(data, bytes):

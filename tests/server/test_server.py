@@ -94,8 +94,10 @@ async def test_files_that_are_not_open_are_shown_too_and_followed_on_the_disk(st
 
 
 async def test_an_edit_that_changes_nothing_of_interest_moves_what_is_shown(
-    start: Start, monkeypatch: pytest.MonkeyPatch
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (project / "tests").mkdir()
+    (project / "tests" / "test_chat.py").write_text("x = 1\n")
     editor = await start()
     editor.open("chat.py")
     await editor.until(lambda: editor.shown("chat.py"))
@@ -108,6 +110,7 @@ async def test_an_edit_that_changes_nothing_of_interest_moves_what_is_shown(
     sent = [r for r in found.related_information or [] if r.message.startswith("sent to")]
     assert [r.location.range.start.line for r in sent] == [before + 4]
     assert "Answer briefly" in (await hover(editor, text, "Answer briefly") or "")
+    editor.open("tests/test_chat.py", "x = 2\n")  # no part of what is analysed
     editor.edit("chat.py", text.replace("    system = {", "    # promptlint: ignore[volatile-time]\n    system = {"))
     await editor.until(lambda: editor.rules("chat.py") == [])
 
