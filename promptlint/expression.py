@@ -420,11 +420,15 @@ def is_container(node: Expr) -> bool:
     for node in each_once(waiting):
         before = earlier(node)
         waiting.extend(before)
-        shown = isinstance(node, (SeqOf, DictOf, Comp, Literal, Concat, Formatted)) or _makes_container(node)
+        shown = isinstance(node, (SeqOf, DictOf, Comp, Literal, Concat, Formatted)) or makes_container(node)
         if not before and not shown:
             return False
     return True
 
 
-def _makes_container(node: Expr) -> bool:
-    return isinstance(node, Call) and isinstance(node.func, Global) and node.func.name in _CONTAINERS
+def makes_container(node: Expr) -> bool:
+    """Whether a node is a call of a builtin, or of ``collections``, that makes a list, dict, set or string."""
+    func = node.func if isinstance(node, Call) else None
+    if isinstance(func, Import):
+        return func.dotted in ("collections.deque", "collections.defaultdict")
+    return isinstance(func, Global) and func.name in _CONTAINERS

@@ -45,6 +45,7 @@ from promptlint.expression import (
     Write,
     each_once,
     earlier,
+    makes_container,
     unchanged,
 )
 from promptlint.index import MUTATORS, Function
@@ -736,7 +737,8 @@ class _Summariser:
     def name(self, name: str, at: At) -> Expr:
         value = self._env().get(name) if self.env is not None else None
         if value is not None:
-            return value
+            # In a loop of the module itself, a call may have changed what was put there ahead of it.
+            return Global(at, name) if self.loops and self._is_shared(name, value) else value
         if self.is_module:
             return Global(at, name)
         if name in self.local:
@@ -744,6 +746,16 @@ class _Summariser:
         if name in self.enclosing:
             return Free(at, name)
         return Global(at, name)
+
+    def _is_shared(self, name: str, value: Expr) -> bool:
+        """Whether a list or dict of the module, as it was made, is one that functions of the module change."""
+        if not self.is_module or name in self.function.edited:
+            return False
+        made = unchanged(value)
+        if not (isinstance(made, (SeqOf, DictOf)) or makes_container(made)):
+            return False
+        functions = self.function.module.functions
+        return any(f is not self.function and f.parameter(name) is None and f.stores(name) for f in functions)
 
     def _x_Attribute(self, node: ast.Attribute) -> Expr:
         path = syntax.dotted_path(node)

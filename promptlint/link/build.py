@@ -167,6 +167,8 @@ class _Builder(Layout):
         facts = self._as_branch_says(facts) if model is None else facts
         messages = self._served(self._filtered(self._messages()))
         texts = list(self.parts.values.get("prompt", ()))
+        if facts.trigger != "explicit" and not self.sink.row.stateful:
+            self.transcripts = list(self._told_as_text(messages, texts))
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
         self.turn_level = self._turn_level(messages)
         self.kept_since = None if self._is_fresh() else self._kept_since()
@@ -409,7 +411,7 @@ class _Builder(Layout):
         lists = [s for s, _ in messages]
         lists += [o for v, _, _ in self.parts.values.get("prompt", ()) for o in options(v) if isinstance(o, Seq)]
         kept = [i for s in lists for i in s.items if isinstance(i, History)]
-        levels = [self._grows_at(i) for i in kept if not self._grows_on_errors(i)]
+        levels = [self._grows_at(i) for i in (*kept, *self.transcripts) if not self._grows_on_errors(i)]
         if not levels:
             own = kept and all(isinstance(i, (One, History)) for s in lists for i in s.items)
             within = own and not self.sink.row.stateful and all(map(self._grows_around, kept))
@@ -504,6 +506,8 @@ class _Builder(Layout):
             return True, "the history is kept and sent again", kept.span, frozenset()
         if any(map(self._begins_empty, self.histories)) and not self.sink.row.stateful:
             return False, "", None, frozenset()
+        if self.transcripts:
+            return True, "the conversation is kept and sent again as text", self.transcripts[0].span, frozenset()
         if self.sink.row.stateful and not self._is_fresh():
             return True, "the object keeps the history itself", self.span, frozenset()
         for name in self.named_history:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
+from promptlint.expression import Guard
 from promptlint.finding import Region
 from promptlint.index import Class, Function
 from promptlint.knowledge import ClientRow
@@ -33,6 +34,7 @@ from promptlint.link.values import (
     GROWN,
     IMPORT,
     SESSION,
+    WRITTEN,
     Edit,
     History,
     Item,
@@ -74,6 +76,8 @@ TURN_NAMES = re.compile(
     r"(^|_)(text|message|msg|question|query|user_input|input|content|task|request|prompt_text|utterance|user_text|user_message|q|topic|goal|command)(_|$)",
     re.IGNORECASE,
 )
+MAX_UP = 3
+"""Calls that are followed upwards from what writes to a place that is read."""
 _SAID_NAMES = re.compile(r"(^|_)user_?(input|message|msg|query|question|request|text|utterance|prompt)$", re.IGNORECASE)
 """Parameters that hold what a user says, and nothing about him."""
 _KEY_NAMES = re.compile(r"(^|_)(id|uuid|key|phone|jid)$")
@@ -121,6 +125,8 @@ class Causes:
         """What the server does to old turns."""
         self.edits: list[tuple[Edit, int]] = []
         self.histories: list[History] = []
+        self.transcripts: list[History] = []
+        """Kept lists of which a prompt tells the turns in one text."""
         self.named_history: list[str] = []
         self.replayed: list[Item] = []
         self.loaded: Span | None = None
@@ -178,6 +184,7 @@ class Causes:
         return next(self._all_histories(), None) is not None
 
     def _all_histories(self) -> Iterator[History]:
+        yield from self.transcripts
         for part in ("messages", "input", "prompt"):
             for value, _, _ in self.parts.values.get(part, ()):
                 for option in options(value):
@@ -230,6 +237,11 @@ class Causes:
             if "opaque-call" in features:
                 return None  # what is made of it may be one of a few things that seldom change
             kind = "state"
+        elif kind == WRITTEN:
+            asked = self._writes(origin)
+            if asked is None:
+                return None
+            kind, origin = "state", replace(origin, guard=asked or origin.guard)
         elif kind == GROWN:
             added = self._added_at(origin)
             if added is None or self._moment(added) < Moment.CALL:
@@ -269,6 +281,29 @@ class Causes:
             and function not in self.on_way
             and not any(caller.function in self.on_way for caller in callers.of(self.ev, function))
         )
+
+    def _writes(self, origin: Origin) -> str | None:
+        """How often something is written between two requests to what is read: "" each time; ``None``: never, as known.
+
+        Code that no way to the request leads to may be an editor of the text, or run once.
+        """
+        found: list[str] = []
+        for function, call in self.ev.writers_of.get(origin.span, ()):
+            if any(map(asks_for_command, call.guards)) or on_command(self.ev, function):
+                found.append("command")
+            elif self._runs_between(function, call.loops, call.guards, 0):
+                found.append("")
+        return min(found, default=None)
+
+    def _runs_between(self, function: Function, loops: tuple[int, ...], guards: tuple[Guard, ...], depth: int) -> bool:
+        """Whether code of a function runs anew for each request, but on a command or an error."""
+        if any(g.error or asks_for_command(g) for g in guards) or depth > MAX_UP:
+            return False
+        frame = next((f for f in self.chain.frames if f.function is function), None)
+        if frame is not None:
+            return self._moment(frame.level_at(loops)) >= Moment.CALL
+        calls = (c for c in callers.of(self.ev, function) if c.function is not function)
+        return any(self._runs_between(c.function, c.call.loops, c.call.guards, depth + 1) for c in calls)
 
     def _compacts(self, place: Span) -> bool:
         """Whether a request is sent to sum up many turns: by the name of its function, or once there are many."""

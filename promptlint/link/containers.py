@@ -245,6 +245,10 @@ def update(target: Map, other: Value, span: Span) -> Map:
     return result
 
 
+_ROWS = frozenset(("Items", "items", "rows", "results", "messages", "documents", "records", "data"))
+"""Fields of a reply of a store that hold the rows."""
+
+
 def item(base: Value, key: Value, span: Span, shown: str) -> Value:
     """``base[key]``."""
     return join(_item(b, key, span, shown) for b in options(base))
@@ -302,7 +306,17 @@ def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
         return Hole(shown, span, deps)
     if isinstance(key, Text) and key.literal is not None:
         deps = whose(deps, key.literal, shown)
-    return Hole(shown, span, deps, root=base.root, persistent=base.persistent, features=base.features & {"base"})
+    window = base.window if isinstance(key, Text) and key.literal in _ROWS else None
+    return Hole(
+        shown,
+        span,
+        deps,
+        root=base.root,
+        window=window,
+        cuts=base.cuts if window is not None else (),
+        persistent=base.persistent,
+        features=base.features & {"base"},
+    )
 
 
 def whose(deps: Origins, name: str, shown: str) -> Origins:

@@ -424,8 +424,11 @@ def _window(args: Given) -> int | None:
     """The number of rows that a load is limited to; none for one page of several, which starts where another ended."""
     if _PAGE_NAMES & args.keywords.keys():
         return None
+    order = args.keywords.get("ScanIndexForward")
+    newest_first = isinstance(order, Const) and order.value is False  # of DynamoDB, which begins with the oldest
     for name, value in args.keywords.items():
-        if name in _LIMIT_NAMES and isinstance(value, Const) and isinstance(value.value, int) and value.value > 1:
+        limits = name in _LIMIT_NAMES or (name == "Limit" and newest_first)
+        if limits and isinstance(value, Const) and isinstance(value.value, int) and value.value > 1:
             return value.value
     for value in args.values:
         known = literal(value) if isinstance(value, Text) else None

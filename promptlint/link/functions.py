@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Binary, unchanged
+from promptlint.expression import Binary, Call, Global, Literal, Slice, Star, Test, is_none, unchanged
 from promptlint.link import (
     clocks,
     conditions,
@@ -497,6 +497,24 @@ def _count(ev: Evaluator, args: Given) -> Value:
     return External("itertools.count", args.span, True, tuple(args.values), args.keywords, level=args.level)
 
 
+def _islice(ev: Evaluator, args: Given) -> Value | None:
+    """``islice(x, 3)`` is ``x[:3]``, ``islice(x, 2, None)`` is ``x[2:]``; of ``reversed(x)`` the first are the last."""
+    node = args.node
+    if not 2 <= len(node.args) <= 4 or any(isinstance(a, Star) for a in node.args):
+        return None
+    source, *bounds = node.args
+    given = [None if is_none(b) else b for b in ([Literal(node.at, None), *bounds] if len(bounds) == 1 else bounds)]
+    lower, upper, step = (*given, None)[:3]
+    turned = isinstance(source, Call) and isinstance(source.func, Global) and source.func.name == "reversed"
+    if isinstance(source, Call) and turned and source.args and lower is None and upper is not None and step is None:
+        newest = Slice(node.at, source.args[0], Test(node.at, "unary", (upper,)), None, None)
+        ev.keep(newest)
+        return mutations.turned(containers.as_seq(ev, ev.eval(newest, args.frame), args.span))
+    part = Slice(node.at, source, lower, upper, step)
+    ev.keep(part)
+    return ev.eval(part, args.frame)
+
+
 def _next(ev: Evaluator, args: Given) -> Value | None:
     value = args.get(0)
     if value is None:
@@ -692,6 +710,7 @@ FUNCTIONS: dict[str, _Function] = {
     "functools.partial": _partial,
     "itertools.count": _count,
     "itertools.chain": _chain,
+    "itertools.islice": _islice,
     "builtins.dict.fromkeys": _fromkeys,
     "collections.deque": _deque,
     "collections.defaultdict": _defaultdict,

@@ -118,9 +118,11 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
         where = next((n for n, p in enumerate(value.pieces) if p.base is root), None)
         if where is None:
             return join((before, value))
-        added = [replace(p, repeats=True, optional=True) for p in value.pieces if p.base is None]
+        said = Text(tuple(p for p in value.pieces if p.base is None))
+        turns = History(said, span, root=root, level=level) if history and said.pieces else None
+        added = [replace(p, repeats=True, optional=True, turns=p.turns or turns) for p in said.pieces]
         front = [p for p in value.pieces[:where] if p.base is None]
-        extra = tuple(replace(p, repeats=True, optional=True) for p in front)
+        extra = tuple(replace(p, repeats=True, optional=True, turns=p.turns or turns) for p in front)
         back = tuple(added[len(front) :])
         return Text((*extra, *before.pieces, *back))
     if isinstance(before, Map) and isinstance(value, Map):

@@ -34,6 +34,7 @@ from promptlint.link.values import (
     Choice,
     Const,
     Edit,
+    Entry,
     External,
     History,
     Hole,
@@ -71,6 +72,8 @@ from promptlint.tokens import UNKNOWN, Interval, estimate
 
 MAX_TEXT = 200_000
 MANY_SEGMENTS = 80
+MAX_BLOCKS = 3
+"""Depth of lists of blocks."""
 MEDIA = frozenset(
     (
         *("image", "image_url", "input_image", "document", "file", "input_file"),
@@ -80,6 +83,15 @@ MEDIA = frozenset(
 """Types of blocks that hold something else than text."""
 _METADATA = re.compile(r"(created|updated|sent)(_at)?|timestamp|time|date|(\w+_)?(uu)?id")
 """Fields of a stored message that say when it was made and which it is: APIs know none of them as text."""
+_ASKED = frozenset(("user", "input"))
+"""Kinds of origins that a kept list depends on which holds what both sides said."""
+_SPEAKERS = frozenset(
+    (
+        *("role", "sender", "speaker", "author", "user", "assistant", "human", "ai", "bot", "agent"),
+        *("question", "answer", "query", "response", "reply", "user_message", "bot_response", "prompt"),
+    )
+)
+"""Keys of a record of one turn that tell who spoke, or under which one of two sides stands."""
 NEAR = 15
 """Lines within which a hole and the text around it are one place to a reader."""
 
@@ -119,6 +131,29 @@ class Layout(Arguments):
                 if isinstance(item, (One, History)):
                     found.extend(content_origins(item.value, "user"))
         return union(*found)
+
+    def _told_as_text(
+        self, messages: list[tuple[Seq, Span]], texts: Sequence[tuple[Value, Span, bool]]
+    ) -> Iterator[History]:
+        """The kept lists that one text of the prompt tells, if what is asked and answered by it is kept there as well.
+
+        A side call that looks at the conversation is answered elsewhere. Nothing where turns are sent as messages.
+        """
+        items = [i for sequence, _ in messages for i in sequence.items]
+        if any(isinstance(i, (History, Rest, Many)) for i in items):
+            return
+        contents = [e.value for i in items for o in options(i.value) if isinstance(o, Map) and (e := _content(o))]
+        contents += [v for v, _, _ in (*texts, *self.parts.values.get("system", ()))]
+        seen: set[int] = set()
+        sent = {self.span, *(self.ev.span(f, c) for f, c in zip(self.chain.frames, self.chain.calls, strict=True))}
+        for value in contents:
+            for piece in _texts_in(value):
+                if piece.turns is not None and id(piece.turns) not in seen:
+                    seen.add(id(piece.turns))
+                    told, origins = list(options(piece.turns.kept)), piece.turns.kept.origins()
+                    asked = any(o.kind in _ASKED for o in origins) and all(map(_is_turn, told))
+                    if asked and any(o.kind == "reply" and _way_back(o) <= sent for o in origins):
+                        yield piece.turns
 
     def _tools(self) -> None:
         for value, span, optional in self.parts.values.get("tools", ()):
@@ -291,6 +326,33 @@ class Layout(Arguments):
     ) -> None:
         self.groups += 1
         pieces = strings.pieces(self.ev, value, span)
+        told = [n for n, p in enumerate(pieces) if p.turns is not None] if self.transcripts and not repeats else []
+        if told:
+            first = Region.FIRST_MESSAGE if region is Region.LAST_MESSAGE else region
+            self._runs(pieces[: told[0]], span, first, role, optional, False, order)
+            self._transcript([p.turns for p in pieces if p.turns is not None], pieces[told[0]].span)
+            self._runs(pieces[told[-1] + 1 :], span, region, role, optional, False, order)
+        else:
+            self._runs(pieces, span, region, role, optional, repeats, order)
+
+    def _transcript(self, turns: list[History], span: Span) -> None:
+        """The part of a text that tells the kept turns."""
+        edits = {(e.kind, e.span): e for kept in turns for e in kept.edits if e.kind != "decorate"}
+        self.edits.extend((e, len(self.segments)) for e in edits.values())
+        self.segments.append(
+            Segment(Region.MID_HISTORY, Kind.HISTORY, span, UNKNOWN, None, None, self.groups, (), True, True, "history")
+        )
+
+    def _runs(
+        self,
+        pieces: Sequence[Piece],
+        span: Span,
+        region: Region,
+        role: str | None,
+        optional: bool,
+        repeats: bool,
+        order: Origins,
+    ) -> None:
         for piece in merged(pieces):
             # What stands between two parts is there or not together with one of them.
             switched = region is Region.SYSTEM and bool(piece.text and piece.text.strip())
@@ -575,6 +637,37 @@ def _insertion(program: Program, piece: Piece, content: Span, causes: tuple[Caus
     vague = bool(telling) and all(c.kind in ("state", "user") for c in telling)
     elsewhere = program.is_far(piece.span, content, NEAR)
     return content if vague and elsewhere and content.line > 0 else piece.span
+
+
+def _content(message: Map) -> Entry | None:
+    return next((message.entries[k] for k in ("content", "parts", "text") if k in message.entries), None)
+
+
+def _way_back(reply: Origin) -> set[Span]:
+    """The calls that a reply came back through until it was stored."""
+    return {reply.span, *(s.span for s in reply.steps if s.message.startswith("returned by "))}
+
+
+def _is_turn(value: Value) -> bool:
+    """Whether an element of a list is what somebody said: a text, a pair of texts, or a record that tells who spoke."""
+    if isinstance(value, Seq):
+        return value.kind == "tuple" and len(value.items) in (2, 3)
+    if isinstance(value, Instance):
+        return not _SPEAKERS.isdisjoint(value.overrides)
+    return isinstance(value, (Text, Hole)) or (isinstance(value, Map) and not _SPEAKERS.isdisjoint(value.entries))
+
+
+def _texts_in(value: Value, depth: int = 0) -> Iterator[Piece]:
+    """The runs of text in a content: in one text, or in blocks."""
+    if isinstance(value, Text):
+        yield from value.pieces
+    elif depth < MAX_BLOCKS:
+        for option in options(value) if isinstance(value, Choice) else ():
+            yield from _texts_in(option, depth + 1)
+        for item in value.items if isinstance(value, Seq) else ():
+            yield from _texts_in(item.value, depth + 1)
+        if isinstance(value, Map) and (inner := _content(value)) is not None:
+            yield from _texts_in(inner.value, depth + 1)
 
 
 def _for_a_reply(item: Many) -> bool:

@@ -17,7 +17,7 @@ from promptlint.expression import (
     Phi,
     each_once,
 )
-from promptlint.link import aged, conditions, containers, fills, growth, mutations, thinking
+from promptlint.link import aged, conditions, containers, fills, growth, mutations, strings, thinking
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     SESSION,
@@ -343,7 +343,9 @@ def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
         return replace(made, optional=made.optional or item.optional or filtered)
     if isinstance(item, History):
         guards = made.guards or item.guards
-        return replace(item, held=made.value, optional=item.optional or filtered, rendered=made.span, guards=guards)
+        original = item.held if item.original is None else item.original
+        optional = item.optional or filtered
+        return replace(item, held=made.value, optional=optional, rendered=made.span, guards=guards, original=original)
     if isinstance(item, Base):
         return _passed_on(item, made)
     if isinstance(made, One):
@@ -454,7 +456,8 @@ def _unrolled(ev: Evaluator, node: Phi, before: Value, frame: Frame) -> Value | 
         stepped.update({name: join(values) for name, values in by_kind.items()})
         leaves = _leaves(ev, state, child)
         if not isinstance(item, One):
-            stepped = {n: _template_of(item, carried[n], v) for n, v in stepped.items()}
+            source = strings.with_edits(item, sequence) if isinstance(item, History) else item
+            stepped = {n: _template_of(source, carried[n], v) for n, v in stepped.items()}
         if left or (isinstance(item, One) and item.optional):
             carried = {n: join((carried[n], v)) for n, v in stepped.items()}
         else:
@@ -523,7 +526,11 @@ def _template_of(source: Item, old: Value, new: Value) -> Value:
         return replace(new, items=items)
     if isinstance(old, Text) and isinstance(new, Text):
         known = set(map(id, old.pieces))
-        return Text(tuple(p if id(p) in known else replace(p, repeats=True, optional=True) for p in new.pieces))
+        kept = source if isinstance(source, History) else None
+        made = (
+            replace(p, repeats=True, optional=True, turns=p.turns or kept) for p in new.pieces if id(p) not in known
+        )
+        return Text(tuple(p if id(p) in known else next(made) for p in new.pieces))
     return join((old, new))
 
 

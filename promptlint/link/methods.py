@@ -106,6 +106,8 @@ def method(ev: Evaluator, this: Value, name: str, args: Given, qualified: str = 
     row = ev.knowledge.sources.get(f"*.{name}")
     if row is not None and all(isinstance(o, (External, Hole)) for o in options(this)):
         return externals.source(row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
+    if (changing := stores.rewritten(ev, name, args)) is not None:
+        return changing
     if name in ("to_messages", "to_string") and all(isinstance(o, (Seq, Text)) for o in options(this)):
         return this
     results = []

@@ -77,7 +77,7 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
             return text(base.literal[lower:upper], span)
         if node.lower is None and upper is not None and upper >= 0:
             return strings.truncated(base, upper)
-        return base
+        return _end_of_text(ev, base, node, lower, frame) if _is_tail(node, lower) and node.upper is None else base
     if node.lower is None and upper is not None and upper >= 0 and clocks.is_printed(base):
         return strings.truncated(base, upper)
     if lower == -1 and node.upper is None and node.step is None and not isinstance(base, Seq):
@@ -112,6 +112,23 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     if node.lower is None and node.upper is not None:
         return replace(sequence, items=tuple(replace(i, optional=True) for i in items))
     return sequence
+
+
+LARGE_TEXT = 32_000
+"""Characters from which on a text of turns is seldom cut."""
+
+
+def _end_of_text(ev: Evaluator, base: Text, node: Slice, lower: int | None, frame: Frame) -> Text:
+    """``log[-2000:]``: a text that tells kept turns has lost the oldest ones."""
+    keeps = _keeps(ev, node, lower, frame)
+    guard = "threshold" if keeps is not None and keeps >= LARGE_TEXT else None
+    edit = Edit("window", ev.span(frame, node), ev.snippet(frame, node.at), guard=guard)
+    return Text(
+        tuple(
+            replace(p, turns=replace(p.turns, edits=(*p.turns.edits, edit))) if p.turns is not None else p
+            for p in base.pieces
+        )
+    )
 
 
 def _headless(ev: Evaluator, rest: Seq, node: Slice, drops: int, frame: Frame, span: Span) -> Seq:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -25,16 +26,21 @@ from promptlint.expression import (
     Phi,
     Slice,
     Summary,
+    children,
+    each_once,
     unchanged,
 )
 from promptlint.link import growth
-from promptlint.link.values import CALL, Const, Edit, History, Hole, Map, Seq, Value, join, options
-from promptlint.span import Span
+from promptlint.link.slices import is_same
+from promptlint.link.values import CALL, WRITTEN, Const, Edit, History, Hole, Map, Origin, Seq, Value, join, options
+from promptlint.request import Axis
+from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
     from promptlint.index import Function, Module
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
+    from promptlint.link.given import Given
 
 MAX_WRITERS = 6
 MAX_NESTING = 8
@@ -72,6 +78,10 @@ _ADDERS, _CUTTERS = ("rpush", "lpush", "zadd"), ("ltrim", "zremrangebyrank")
 _KEYED |= dict.fromkeys((*LISTED, *_ADDERS, *_CUTTERS), 1)
 """Methods of a store, with how many of their arguments say where in it."""
 _QUERIES = frozenset(("execute", "fetchrow", "fetchval", "fetch", "fetchone", "executemany"))
+_SELECTS = re.compile(r"\s*select\b(?!.*\b(role|sender|limit)\b)", re.IGNORECASE | re.DOTALL)
+"""Queries for rows that are no turns of a conversation."""
+_ROWS = frozenset(("execute", "fetch", "fetchall"))
+MAX_TESTED = 60
 _TABLE = re.compile(r"\b(?:from|into|update)\s+[\"`\[]?(\w+)", re.IGNORECASE)
 
 Place = tuple[str, ...]
@@ -100,6 +110,92 @@ def is_written(ev: Evaluator, source: Expr, frame: Frame) -> bool:
     """Whether the same module writes to where ``source`` reads."""
     place = _place(source, ev.summary(frame.function))
     return bool(place) and next(_writers(ev, frame.module, place), None) is not None
+
+
+_READS = frozenset(("read_text", "read", "readlines"))
+_TEXT_WRITERS = ("write", "write_text", "writelines")
+_MISSING = frozenset(("exists", "is_file", "isfile"))
+_ADDS = re.compile(r"\binsert\s+(?:or\s+\w+\s+)?into\s+[\"`\[]?(\w+)", re.IGNORECASE)
+
+
+def rewritten(ev: Evaluator, name: str, args: Given) -> Value | None:
+    """What is read from a file, or as rows of a table, that other code of the module adds to."""
+    module, node = args.frame.module, args.node
+    if not isinstance(node.func, Attr):
+        return None
+    if name in _READS and any(writer in module.called for writer in _TEXT_WRITERS):
+        writers = tuple(_text_writers(ev, module, node, args.frame))
+    elif name in _ROWS and (query := _query(ev, node, args.frame)) is not None:
+        writers = tuple(_row_writers(ev, module, query))
+    else:
+        return None
+    if not writers:
+        return None
+    shown = ev.snippet(args.frame, node.at)
+    ev.writers_of[args.span] = writers
+    function, call = writers[0]
+    step = Step(function.module.span(call.at), f"written here, in {function.name}()")
+    axes = frozenset({Axis.CALL, Axis.TURN})
+    origin = Origin(WRITTEN, f"{shown}, which the program writes to,", args.span, args.level, axes, steps=(step,))
+    return Hole(shown, args.span, (origin,))
+
+
+def _text_writers(ev: Evaluator, module: Module, node: Call, frame: Frame) -> Iterator[tuple[Function, Call]]:
+    place = _named(ev, module, _place(node, ev.summary(frame.function)))
+    for name in _TEXT_WRITERS if place else ():
+        for function in module.called.get(name, ()):
+            summary = ev.summary(function)
+            for call in summary.calls:
+                if _name(call.func) != name or not call.args or isinstance(call.args[0], (Literal, Global)):
+                    continue
+                if any(isinstance(part, (Call, Attr)) and _asks_missing(part) for part in _tests(call)):
+                    continue  # made where there is none yet
+                here = function is frame.function
+                if (not here or set(call.loops) & set(node.loops)) and _named(
+                    ev, module, _place(call, summary)
+                ) == place:
+                    yield function, call
+
+
+def _named(ev: Evaluator, module: Module, place: Place) -> Place:
+    """The place that a name of the module stands for."""
+    summary = ev.summary(module.body)
+    expr = summary.names.get(place[0]) if len(place) == 1 else None
+    return (_place(expr, summary) or place) if isinstance(expr, Call) else place
+
+
+def _tests(call: Call) -> Iterator[Expr]:
+    waiting = [guard.test for guard in call.guards if guard.test is not None]
+    for node in islice(each_once(waiting), MAX_TESTED):
+        yield node
+        waiting.extend(children(node))
+
+
+def _asks_missing(node: Call | Attr) -> bool:
+    return isinstance(node, Call) and _name(node.func) in _MISSING
+
+
+def _query(ev: Evaluator, node: Call, frame: Frame) -> str | None:
+    """The text of the query whose rows a call gives: its own, or the last one that was run on the cursor."""
+    func, run = node.func, node
+    if not node.args and isinstance(func, Attr):
+        cursor = unchanged(func.base)
+        ran = [c for c in ev.summary(frame.function).calls if _name(c.func) == "execute" and isinstance(c.func, Attr)]
+        ahead = [c for c in ran if c is cursor or is_same(unchanged(c.func.base), cursor)]  # type: ignore[attr-defined]
+        run = next((c for c in reversed(ahead) if c.at < node.at), node)
+    text = run.args[0].value if run.args and isinstance(run.args[0], Literal) else None
+    return text if isinstance(text, str) else None
+
+
+def _row_writers(ev: Evaluator, module: Module, query: str) -> Iterator[tuple[Function, Call]]:
+    tables = {t.lower() for t in _TABLE.findall(query)} if _SELECTS.match(query) else set()
+    for name in ("execute", "executemany") if len(tables) == 1 else ():
+        for function in module.called.get(name, ()):
+            for call in ev.summary(function).calls:
+                text = call.args[0].value if call.args and isinstance(call.args[0], Literal) else None
+                added = _ADDS.findall(text) if _name(call.func) == name and isinstance(text, str) else []
+                if tables & {table.lower() for table in added}:
+                    yield function, call
 
 
 def _written(ev: Evaluator, module: Module, place: Place, key: tuple[str, Module, Place], span: Span) -> Value:

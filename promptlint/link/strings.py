@@ -105,7 +105,7 @@ def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
         merged = join(Text(pieces(ev, o, span)) for o in value.options)
         return merged.pieces if isinstance(merged, Text) else ()
     if isinstance(value, Seq):
-        return tuple(_with_order(p, value.order) for i in value.items for p in _element_pieces(ev, i, span))
+        return tuple(_with_order(p, value.order) for i in value.items for p in _element_pieces(ev, i, span, value))
     if isinstance(value, Map):
         inner = [p for e in value.entries.values() for p in pieces(ev, e.value, span)]
         inner += [p for r in value.rest for p in pieces(ev, r, span)]
@@ -118,7 +118,10 @@ def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
             return pieces(ev, ev.result(bound, method, span), span)
         return (Piece(span, None, (), value.cls.name),)
     if isinstance(value, External) and value.name == "json.text" and value.arguments:
-        return (Piece(span, None, _dumped(value), "text"),)
+        of = value.arguments[0]
+        told = (i for i in of.items if isinstance(i, History)) if isinstance(of, Seq) else iter(())
+        kept = next((with_edits(i, of) for i in told if isinstance(of, Seq)), None)
+        return (Piece(span, None, _dumped(value), "text", turns=kept),)
     if isinstance(value, External):
         return (Piece(span, None, value.origins(), value.name.rpartition(".")[2], persistent=not value.instance),)
     if isinstance(value, FilePath):
@@ -159,14 +162,20 @@ def _by_key(value: Value) -> Value:
     return value
 
 
-def _element_pieces(ev: Evaluator, item: Item, span: Span) -> tuple[Piece, ...]:
+def _element_pieces(ev: Evaluator, item: Item, span: Span, of: Seq) -> tuple[Piece, ...]:
     # What was kept in an earlier turn says what it said then.
     inner = pieces(ev, stored(item.value) if isinstance(item, History) else item.value, span)
     if isinstance(item, History) and (grows := of_grown(item)):
         inner = tuple(p.with_deps(union(p.deps, grows)) for p in inner)
     if isinstance(item, One):
         return tuple(replace(p, optional=p.optional or item.optional) for p in inner)
-    return tuple(replace(p, repeats=True, optional=True) for p in inner)
+    kept = with_edits(item, of) if isinstance(item, History) else None
+    return tuple(replace(p, repeats=True, optional=True, turns=p.turns or kept) for p in inner)
+
+
+def with_edits(item: History, of: Seq) -> History:
+    """The kept elements with what was done to them in a list that holds them."""
+    return replace(item, edits=(*item.edits, *of.edits)) if of.edits else item
 
 
 def _with_order(piece: Piece, order: Origins) -> Piece:
@@ -333,7 +342,7 @@ def joined(ev: Evaluator, separator: Value, sequence: Seq, span: Span) -> Text:
     order = listed(sequence.order, span)
     result: list[Piece] = []
     for number, item in enumerate(sequence.items):
-        inner = _element_pieces(ev, item, item.span)
+        inner = _element_pieces(ev, item, item.span, sequence)
         if order:
             inner = tuple(replace(_with_order(p, order), span=span) for p in inner)
         if number and inner:

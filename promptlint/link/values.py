@@ -203,6 +203,8 @@ class Piece:
     persistent: bool = False
     base: object = None
     features: frozenset[str] = frozenset()
+    turns: History | None = None
+    """The kept list that it tells the elements of, with what was done to it on the way."""
 
     def with_deps(self, deps: Origins) -> Piece:
         return Piece(
@@ -215,6 +217,7 @@ class Piece:
             self.persistent,
             self.base,
             self.features,
+            self.turns,
         )
 
     def maybe(self) -> Piece:
@@ -222,7 +225,16 @@ class Piece:
         if self.optional:
             return self
         return Piece(
-            self.span, self.text, self.deps, self.name, True, self.repeats, self.persistent, self.base, self.features
+            self.span,
+            self.text,
+            self.deps,
+            self.name,
+            True,
+            self.repeats,
+            self.persistent,
+            self.base,
+            self.features,
+            self.turns,
         )
 
 
@@ -397,6 +409,19 @@ class History(Item):
     """How many loops of the path lie outside the one that makes it grow (0: it grows from call to call)."""
     rendered: Span | None = None
     """Where ``value`` is made anew of each kept element whenever a request is built."""
+    original: Value | Lazy | None = None
+    """What is kept, where ``value`` is made anew of it."""
+
+    @property
+    def kept(self) -> Value:
+        """What each turn appends, as it is kept."""
+        return (
+            self.value
+            if self.original is None
+            else self.original.get()
+            if isinstance(self.original, Lazy)
+            else self.original
+        )
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -791,6 +816,8 @@ def _cut_along(value: Seq, step: Step) -> Seq:
 
 
 GROWN = "grown"
+WRITTEN = "written"
+"""Kind of the origin of a text, or of rows, that other code of the module writes: it counts if that runs in between."""
 """Kind of the origin of text that is made of a list of texts, to which something is added from time to time."""
 
 
