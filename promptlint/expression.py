@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from promptlint.record import record
+from promptlint.frozen import record
 
 
 class At(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from promptlint.record import record
+from promptlint.frozen import record
 
 
 @record(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from promptlint import provider as providers
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Global, Guard, Literal, Test
 from promptlint.finding import Region
+from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow
 from promptlint.link import binding, containers, decorators, objects, parameters, prompts, serveredits, strings
 from promptlint.link.bodies import is_posting, spoken_to, urls_in
@@ -32,7 +33,6 @@ from promptlint.link.values import (
     options,
     text,
 )
-from promptlint.record import replace
 from promptlint.request import (
     LEFT_OUT,
     Axis,

@@ -12,6 +12,7 @@ from promptlint import syntax
 from promptlint.expression import Attr as AttrNode
 from promptlint.expression import Either, Expr, Guard, LoopState, Phi, Star, is_none
 from promptlint.finding import Confidence, Region, Site
+from promptlint.frozen import replace
 from promptlint.link import (
     binding,
     bodies,
@@ -74,7 +75,6 @@ from promptlint.link.values import (
     options,
     owner,
 )
-from promptlint.record import replace
 from promptlint.request import (
     WRAPPED,
     Branch,

@@ -16,10 +16,10 @@ from promptlint.expression import (
     Star,
     unchanged,
 )
+from promptlint.frozen import record
 from promptlint.index import Class, Function
 from promptlint.link.program import called_name, reference_name
 from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, options
-from promptlint.record import record
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator

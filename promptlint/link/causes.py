@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.expression import Guard
 from promptlint.finding import Region
+from promptlint.frozen import replace
 from promptlint.index import Class, Function
 from promptlint.knowledge import ClientRow
 from promptlint.link import binding, callers, growth, objects, state
@@ -46,7 +47,6 @@ from promptlint.link.values import (
     owner,
 )
 from promptlint.merging import finds_missing
-from promptlint.record import replace
 from promptlint.request import (
     Axis,
     Breakpoint,

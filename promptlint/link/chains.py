@@ -8,12 +8,12 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from promptlint.expression import At, Attr, Call, Expr, Free, Guard, Import, Literal, LoopState, Param, Test
+from promptlint.frozen import record
 from promptlint.index import Function
 from promptlint.knowledge import EntryRow
 from promptlint.link import binding, callers
 from promptlint.link.sinks import chain
 from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, options, truth
-from promptlint.record import record
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:

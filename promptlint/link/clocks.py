@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from promptlint.frozen import replace
 from promptlint.link.strings import DAY, HOUR, MICROSECOND, MINUTE, MONTH, SECOND, YEAR, coarsened, strftime_grain
 from promptlint.link.values import Const, Hole, One, Seq, Text, Value, literal
-from promptlint.record import replace
 from promptlint.span import Span
 
 _ISO = "iso"

@@ -24,6 +24,7 @@ from promptlint.expression import (
     children,
     each_once,
 )
+from promptlint.frozen import replace
 from promptlint.link import containers, mutations
 from promptlint.link.messages import role_of
 from promptlint.link.switches import SWITCHED
@@ -47,7 +48,6 @@ from promptlint.link.values import (
     options,
     union,
 )
-from promptlint.record import replace
 from promptlint.request import Axis
 from promptlint.span import Span, Step
 

@@ -11,6 +11,7 @@ from promptlint.expression import (
     Call,
     Star,
 )
+from promptlint.frozen import replace
 from promptlint.index import Class, Module
 from promptlint.link import binding, containers, state
 from promptlint.link.binding import DICTS
@@ -27,7 +28,6 @@ from promptlint.link.values import (
     options,
     text,
 )
-from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

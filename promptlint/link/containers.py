@@ -12,6 +12,7 @@ from promptlint.expression import (
     Mutate,
     Phi,
 )
+from promptlint.frozen import replace
 from promptlint.link import clocks, conditions, strings
 from promptlint.link.values import (
     CALL,
@@ -43,7 +44,6 @@ from promptlint.link.values import (
     text,
     union,
 )
-from promptlint.record import replace
 from promptlint.request import Axis
 from promptlint.span import Span
 

@@ -13,6 +13,7 @@ from promptlint.expression import (
     Param,
     unchanged,
 )
+from promptlint.frozen import replace
 from promptlint.index import Function
 from promptlint.link import lent, objects, state
 from promptlint.link.values import (
@@ -28,7 +29,6 @@ from promptlint.link.values import (
     only,
     options,
 )
-from promptlint.record import replace
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator

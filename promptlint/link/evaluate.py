@@ -43,6 +43,7 @@ from promptlint.expression import (
     children,
 )
 from promptlint.expression import Item as ItemOf
+from promptlint.frozen import replace
 from promptlint.index import Class, Function, Module
 from promptlint.knowledge import ClientRow, EntryRow, SinkRow
 from promptlint.link import (
@@ -104,7 +105,6 @@ from promptlint.link.values import (
     truth,
     union,
 )
-from promptlint.record import replace
 from promptlint.source import Unreadable
 from promptlint.span import Span, Step
 

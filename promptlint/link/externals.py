@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr, Call
+from promptlint.frozen import replace
 from promptlint.index import Function
 from promptlint.knowledge import SinkRow, SourceRow
 from promptlint.link import containers, functions, methods, mutations, prompts, strings
@@ -38,7 +39,6 @@ from promptlint.link.values import (
     text,
     union,
 )
-from promptlint.record import replace
 from promptlint.request import Axis
 from promptlint.span import Span, Step
 from promptlint.syntax import SESSION_STORES

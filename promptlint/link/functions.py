@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Binary, Call, Global, Literal, Slice, Star, Test, is_none, unchanged
+from promptlint.frozen import replace
 from promptlint.link import (
     clocks,
     conditions,
@@ -53,7 +54,6 @@ from promptlint.link.values import (
     truth,
     union,
 )
-from promptlint.record import replace
 from promptlint.request import Axis
 
 if TYPE_CHECKING:

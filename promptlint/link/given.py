@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Call, Expr, Star
+from promptlint.frozen import replace
 from promptlint.link import containers
 from promptlint.link.values import (
     Hole,
@@ -14,7 +15,6 @@ from promptlint.link.values import (
     options,
     union,
 )
-from promptlint.record import replace
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator

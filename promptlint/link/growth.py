@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from promptlint.expression import (
     Phi,
 )
+from promptlint.frozen import replace
 from promptlint.link import conditions, containers, mutations
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
@@ -39,7 +40,6 @@ from promptlint.link.values import (
     options,
     union,
 )
-from promptlint.record import replace
 from promptlint.request import Axis
 from promptlint.span import Span, Step
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptlint.expression import At
+from promptlint.frozen import replace
 from promptlint.index import Function, Module, Parameter
 from promptlint.link import conditions, containers, loops, strings
 from promptlint.link.values import (
@@ -27,7 +28,6 @@ from promptlint.link.values import (
     union,
 )
 from promptlint.link.values import History as KeptTurns
-from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

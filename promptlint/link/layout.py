@@ -8,6 +8,7 @@ from math import inf
 
 from promptlint.expression import Phi
 from promptlint.finding import Region
+from promptlint.frozen import replace
 from promptlint.link import containers, strings, thinking, values
 from promptlint.link.arguments import Arguments
 from promptlint.link.markers import for_each, is_marked, markers_in, own_markers
@@ -58,7 +59,6 @@ from promptlint.link.values import (
     owner,
     union,
 )
-from promptlint.record import replace
 from promptlint.request import (
     Axis,
     Breakpoint,

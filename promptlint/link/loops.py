@@ -17,6 +17,7 @@ from promptlint.expression import (
     Phi,
     each_once,
 )
+from promptlint.frozen import record, replace
 from promptlint.link import aged, conditions, containers, fills, growth, mutations, strings, thinking
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
@@ -52,7 +53,6 @@ from promptlint.link.values import (
     truth,
     union,
 )
-from promptlint.record import record, replace
 from promptlint.request import Axis
 from promptlint.span import Span
 

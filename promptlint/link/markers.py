@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
 from promptlint.expression import AfterLoop, Attr, Call, Element, Expr, Global, Guard, Phi, Test, children, each_once
+from promptlint.frozen import replace
 from promptlint.index import Function
 from promptlint.link.values import (
     MARKERS,
@@ -20,7 +21,6 @@ from promptlint.link.values import (
     literal,
     options,
 )
-from promptlint.record import replace
 from promptlint.request import (
     Breakpoint,
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr, Call, unchanged
+from promptlint.frozen import replace
 from promptlint.link import clocks, containers, contexts, externals, functions, jinja, prompts, slices, stores, strings
 from promptlint.link.given import Given
 from promptlint.link.growth import base_marker
@@ -36,7 +37,6 @@ from promptlint.link.values import (
     text,
     union,
 )
-from promptlint.record import replace
 from promptlint.source import LINE_BREAK, Unreadable, read_bytes
 from promptlint.span import Step
 

@@ -22,6 +22,7 @@ from promptlint.expression import (
     each_once,
 )
 from promptlint.expression import Item as ItemOf
+from promptlint.frozen import replace
 from promptlint.link import alike, conditions, containers, slices, thinking
 from promptlint.link.guards import asks_of_first, guard_of
 from promptlint.link.messages import SYSTEM_ROLES, role_of
@@ -51,7 +52,6 @@ from promptlint.link.values import (
     options,
     union,
 )
-from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Call
+from promptlint.frozen import replace
 from promptlint.knowledge import TemplateRow
 from promptlint.link import containers, mutations, strings
 from promptlint.link.messages import message_of
@@ -33,7 +34,6 @@ from promptlint.link.values import (
     options,
     union,
 )
-from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

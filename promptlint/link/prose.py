@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from promptlint.frozen import replace
 from promptlint.link import strings
 from promptlint.link.values import (
     MARKERS,
@@ -17,7 +18,6 @@ from promptlint.link.values import (
     literal,
     options,
 )
-from promptlint.record import replace
 from promptlint.span import Span
 from promptlint.tokens import UNKNOWN, Interval
 

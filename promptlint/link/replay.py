@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from promptlint.frozen import replace
 from promptlint.link import strings
 from promptlint.link.messages import role_of
 from promptlint.link.values import (
@@ -26,7 +27,6 @@ from promptlint.link.values import (
     possible_texts,
     union,
 )
-from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptlint.expression import At, Attr, Call, Definition, Expr, Free, Global, Import, unchanged
+from promptlint.frozen import replace
 from promptlint.index import Function, Module, terminal
 from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link import own
 from promptlint.link.values import External, Hole, Instance, Routine, Type, Value, options
-from promptlint.record import replace
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator

@@ -24,6 +24,7 @@ from promptlint.expression import (
     unchanged,
 )
 from promptlint.expression import Item as ItemOf
+from promptlint.frozen import replace
 from promptlint.link import aged, clocks, containers, mutations, strings
 from promptlint.link.guards import asks_of_first
 from promptlint.link.values import (
@@ -42,7 +43,6 @@ from promptlint.link.values import (
     options,
     text,
 )
-from promptlint.record import replace
 from promptlint.span import Span
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from promptlint.expression import (
     unchanged,
 )
 from promptlint.expression import Item as ItemOf
+from promptlint.frozen import replace
 from promptlint.index import Class, Function, Module
 from promptlint.link import binding, callers, conditions, construction, elements, growth, lent, switches
 from promptlint.link.values import (
@@ -43,7 +44,6 @@ from promptlint.link.values import (
     options,
     owner,
 )
-from promptlint.record import replace
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import string
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from promptlint.frozen import replace
 from promptlint.link.values import (
     Choice,
     Const,
@@ -33,7 +34,6 @@ from promptlint.link.values import (
     text,
     union,
 )
-from promptlint.record import replace
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:

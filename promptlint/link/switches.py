@@ -26,10 +26,10 @@ from promptlint.expression import (
     is_none,
     unchanged,
 )
+from promptlint.frozen import replace
 from promptlint.index import Function, Module, terminal
 from promptlint.link import callers
 from promptlint.link.values import CALL, Choice, Const, Hole, Item, Lazy, One, Origin, Seq, Text, Value, options, union
-from promptlint.record import replace
 from promptlint.request import Axis
 from promptlint.span import Span
 

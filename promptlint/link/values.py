@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from promptlint.record import record, replace
+from promptlint.frozen import record, replace
 from promptlint.request import Axis
 from promptlint.span import Span, Step
 

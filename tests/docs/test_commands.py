@@ -11,16 +11,19 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 from promptlint import cli, config, registry
 from promptlint.commands import shared
+from promptlint.trace.format import Writer
+from tests.trace.traces import CLAUDE, RULES, Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 HERE = ("check", "map", "rule", "cost", "providers", "config", "clean")
-"""Commands that end by themselves, with no more than this project; of the others only the options are looked at."""
+"""Commands that need nothing but code to check; the others run a program, read a trace or talk to an editor."""
 _BLOCK = re.compile(r"^ *```(sh|console|yaml|toml|json)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
@@ -79,10 +82,46 @@ while True:
 """
 
 
+SENDS_ONCE = """from anthropic import Anthropic
+
+Anthropic(api_key="-").messages.create(
+    model="claude-sonnet-4-5", max_tokens=9, system="Be brief. " * 900, messages=[{"role": "user", "content": "Hello"}]
+)
+"""
+
+
 def provide_request(args: list[str]) -> None:
     """Puts a request on the line that ``--from`` names."""
     path, _, line = args[args.index("--from") + 1].partition(":")
     Path(path).write_text("\n" * (int(line or 5) - 5) + SENDS, encoding="utf-8")
+
+
+def provide_program(args: list[str]) -> list[str]:
+    """Puts a trace where a command reads one, and a program where one is run: in place of gunicorn and pytest, too."""
+    for arg in args[1:2]:
+        if re.fullmatch(r"\w+\.jsonl", arg):
+            sent = Trace()
+            for question in ("Where is my order?", "And the other one?"):
+                messages = [{"role": "user", "content": question}]
+                system = f"It is {sent.at}. {RULES}"
+                sent.send({"model": CLAUDE, "max_tokens": 9, "system": system, "messages": messages})
+            writer = Writer(Path(arg))
+            for exchange in sent.exchanges:
+                writer.write(exchange)
+            writer.close()
+        if ":" in arg:
+            module, _, function = arg.partition(":")
+            path = Path(*module.split(".")).with_suffix(".py")
+            path.parent.mkdir(exist_ok=True)
+            path.parent.with_suffix(".py").unlink(missing_ok=True)
+            path.write_text(f"def {function}():\n" + indent(SENDS_ONCE, "    "), encoding="utf-8")
+    Path("outcomes").mkdir(exist_ok=True)
+    if "--" in args:
+        Path("app.py").write_text("print('Good day')\n", encoding="utf-8")
+        own = args.index("--") + 1
+        run = args[own + 1 :] if args[own] == "python" else ["app.py"]
+        args = [*args[:own], sys.executable, *run]
+    return args
 
 
 def git(folder: Path, *args: str) -> None:
@@ -99,8 +138,10 @@ def test_commands_do_what_they_say(page: Path, project: Path, capsys: pytest.Cap
         assert args[0] in cli.cli.commands, args
         args = [re.sub(r"^(PATH|NAME)$", lambda found: {"PATH": "app", "NAME": "anthropic"}[found[1]], a) for a in args]
         if args[0] not in HERE:
-            command = cli.cli.commands[args[0]]
-            command.make_context(args[0], [*args[1:]])  # refuses what the command does not know
+            typed = [sys.executable, "-m", "promptlint", *provide_program(args)]
+            done = subprocess.run(typed, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+            assert done.returncode in (shared.CLEAN, shared.FOUND), f"promptlint {shlex.join(args)}: {done.stderr}"
+            assert "Traceback" not in done.stderr, done.stderr
             continue
         provide(args)
         if "--from" in args:
