@@ -7,8 +7,9 @@ files: ``at`` is turned into a ``Span`` by the module that owns it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from promptlint.frozen import record
@@ -390,6 +391,19 @@ def each_once(waiting: list[Expr]) -> Iterator[Expr]:
         if id(node) not in seen:
             seen.add(id(node))
             yield node
+
+
+def within(nodes: Iterable[Expr], most: int) -> Iterator[Expr]:
+    """Nodes and all that they are made of, each once, and no more than so many."""
+    waiting = list(nodes)
+    for node in islice(each_once(waiting), most):
+        yield node
+        waiting.extend(children(node))
+
+
+def called_name(call: Call) -> str:
+    """The last name of what is called; empty for anything but an attribute, a builtin or a name of the module."""
+    return call.func.name if isinstance(call.func, (Attr, Global)) else ""
 
 
 def unchanged(node: Expr) -> Expr:

@@ -33,6 +33,7 @@ from promptlint.expression import (
     Test,
     children,
     each_once,
+    within,
 )
 from promptlint.link.alike import calls, index_of, is_part, runs_backwards
 from promptlint.link.values import MARKERS
@@ -152,14 +153,7 @@ def _key_read(node: Expr) -> str | None:
 
 def _of_loop(node: Expr, loop: int) -> bool:
     """Whether a value is made of the turn that a loop looks at."""
-    return any(isinstance(part, Element) and part.loop == loop for part in _within(node))
-
-
-def _within(node: Expr) -> Iterator[Expr]:
-    waiting = [node]
-    for part in islice(each_once(waiting), MAX_NODES):
-        yield part
-        waiting.extend(children(part))
+    return any(isinstance(part, Element) and part.loop == loop for part in within((node,), MAX_NODES))
 
 
 def _is_changed(leaf: Expr, loop: int) -> bool:
@@ -221,7 +215,7 @@ def _is_cut(value: Expr, loop: int, depth: int = 0) -> bool:
 
 
 def _holds_marker(value: Expr) -> bool:
-    return any(isinstance(part, Literal) and part.value in MARKERS for part in _within(value))
+    return any(isinstance(part, Literal) and part.value in MARKERS for part in within((value,), MAX_NODES))
 
 
 # --- how old it is ---------------------------------------------------------------------------------------------------
@@ -280,7 +274,7 @@ def _told_from_end(bound: Expr, loop: int, state: LoopState | None) -> bool:
         if isinstance(node, Phi) and node.state is state:
             continue
         if any(calls(node, name) for name in ("len", "max", "sum")):
-            return not any(isinstance(part, Literal) and part.value == "system" for part in _within(node))
+            return not any(isinstance(part, Literal) and part.value == "system" for part in within((node,), MAX_NODES))
         if isinstance(node, Slice) and any(map(_is_negative, (node.lower, node.upper))):
             return True
         if isinstance(node, Item) and _is_negative(node.key):

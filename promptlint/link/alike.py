@@ -27,6 +27,7 @@ from promptlint.expression import (
     Phi,
     Slice,
     Test,
+    called_name,
     children,
     each_once,
     earlier,
@@ -244,7 +245,7 @@ def _is_of_library(node: Expr) -> bool:
 def _only_handed_on(phi: Phi) -> bool:
     """Whether a loop does nothing with a variable but to give it to calls that have nothing to write down in it."""
     first = unchanged(phi)
-    if is_container(first) or (isinstance(first, Call) and _makes_object(first)):
+    if is_container(first) or (isinstance(first, Call) and called_name(first)[:1].isupper()):
         return False
     waiting = [phi.state.steps.get(phi.name, phi)]
     for node in each_once(waiting):
@@ -254,11 +255,6 @@ def _only_handed_on(phi: Phi) -> bool:
             return False
         waiting.extend(earlier(node))
     return True
-
-
-def _makes_object(call: Call) -> bool:
-    name = call.func.name if isinstance(call.func, (Attr, Global)) else ""
-    return name[:1].isupper()
 
 
 def _is_size(node: Expr) -> bool:

@@ -586,7 +586,7 @@ class _Builder(Layout):
         frame = next((f for f in self.chain.frames if state.id in f.path_loops), None)
         if frame is None or state.iterable is None or frame.level > CALL or len(state.around) > 1:
             return False
-        found = list(options(self.ev.eval(state.iterable, frame)))
+        found = options(self.ev.eval(state.iterable, frame))
         return bool(found) and all(is_of_reply(o) for o in found)
 
     def _from_outside(self, source: Value | None) -> bool:

@@ -158,7 +158,7 @@ def _asks_of_parameters(test: Expr) -> bool:
 def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine | None:
     """What is called here; ``None`` where a function got another one than this path is about."""
     wanted = caller.routine.function
-    called = list(options(ev.eval(caller.call.func, frame)))
+    called = options(ev.eval(caller.call.func, frame))
     if isinstance(caller.call.func, (Param, Free)) and called and all(isinstance(o, Routine) for o in called):
         return next((o for o in called if isinstance(o, Routine) and o.function is wanted), None)
     for option in called:

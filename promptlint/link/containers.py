@@ -268,7 +268,7 @@ def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
             return Hole(shown, span)
         held = len(base.entries) + len(base.rest)
         picked = base.anything() if 0 < held <= MAX_GROWTH else Hole(shown, span)
-        ways = list(options(picked))
+        ways = options(picked)
         if base.base is not None and any(isinstance(v, Seq) for v in ways) and not any(map(_roots, ways)):
             # Besides what was put there in this step: what was under the key before.
             before = Seq("list", (Base(Hole(shown, span), span, root=Cell(base.base, None)),), span)

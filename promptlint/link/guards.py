@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr as AttrNode
-from promptlint.expression import Binary, Either, Expr, Guard, Literal, Star, Test, children
+from promptlint.expression import Binary, Either, Expr, Guard, Literal, Star, Test, called_name, children
 from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
 from promptlint.expression import Item as ItemOf
@@ -85,7 +85,7 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
 
 
 def _is_elapsed(ev: Evaluator, node: Expr, function: Function) -> bool:
-    if isinstance(node, CallNode) and _name(node) == "total_seconds":
+    if isinstance(node, CallNode) and called_name(node) == "total_seconds":
         return True
     return any(o.what == ELAPSED for o in ev.eval(node, ev.generic(function)).origins())
 
@@ -132,7 +132,7 @@ def texts_asked(test: Expr | None) -> Iterator[Expr]:
     for part in _parts(test) if test is not None else ():
         if isinstance(part, Test) and part.op in ("in", "not in") and isinstance(part.parts[0], Literal):
             yield part.parts[1]
-        elif isinstance(part, CallNode) and _name(part) not in _LOOKS_UP:
+        elif isinstance(part, CallNode) and called_name(part) not in _LOOKS_UP:
             yield from (a for a in part.args if not isinstance(a, Star))
 
 
@@ -202,17 +202,13 @@ def _tokens(node: Expr) -> bool:
     return isinstance(node, (AttrNode, GlobalNode)) and bool(re.search(r"token|char", node.name, re.IGNORECASE))
 
 
-def _name(node: CallNode) -> str:
-    return node.func.name if isinstance(node.func, (AttrNode, GlobalNode)) else ""
-
-
 def _names_size(node: CallNode) -> bool:
-    return SIZE_NAMES.search(_name(node)) is not None
+    return SIZE_NAMES.search(called_name(node)) is not None
 
 
 def _asks_for_room(test: Expr | None) -> bool:
     """Whether a call or a property says by its name that it looks whether the history has grown too long."""
-    name = _name(test) if isinstance(test, CallNode) else test.name if isinstance(test, AttrNode) else ""
+    name = called_name(test) if isinstance(test, CallNode) else test.name if isinstance(test, AttrNode) else ""
     return ROOM_NAMES.search(name) is not None
 
 

@@ -150,7 +150,7 @@ class Layout(Arguments):
             for piece in _texts_in(value):
                 if piece.turns is not None and id(piece.turns) not in seen:
                     seen.add(id(piece.turns))
-                    told, origins = list(options(piece.turns.kept)), piece.turns.kept.origins()
+                    told, origins = options(piece.turns.kept), piece.turns.kept.origins()
                     asked = any(o.kind in _ASKED for o in origins) and all(map(_is_turn, told))
                     if asked and any(o.kind == "reply" and _way_back(o) <= sent for o in origins):
                         yield piece.turns
@@ -491,7 +491,7 @@ class Layout(Arguments):
         for option in options(item.value):
             optional = item.optional or isinstance(item.value, Choice) or not isinstance(item, One)
             if isinstance(option, Map):
-                content = option.entries.get("content") or option.entries.get("parts") or option.entries.get("text")
+                content = _content(option)
                 if content is not None:
                     on_message = is_marked(option) and "type" not in option.entries
                     if on_message and not self._moves_markers():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
-from promptlint.expression import AfterLoop, Attr, Call, Element, Expr, Global, Guard, Phi, Test, children, each_once
+from promptlint.expression import AfterLoop, Call, Element, Guard, Phi, Test, called_name, children, each_once
 from promptlint.frozen import replace
 from promptlint.index import Function
 from promptlint.link.values import (
@@ -50,7 +50,7 @@ def own_markers(value: Map) -> Iterator[Breakpoint]:
                 entry.span,
                 0,
                 ttl_of(join(kept)),
-                optional=entry.optional or len(kept) < len(list(options(entry.value))) or any(map(_may_be_none, kept)),
+                optional=entry.optional or len(kept) < len(options(entry.value)) or any(map(_may_be_none, kept)),
                 key=key,
             )
 
@@ -105,17 +105,13 @@ def _may_pick_few(guard: Guard) -> bool:
         if isinstance(node, (Phi, AfterLoop)) or (isinstance(node, Test) and node.op in ("<", "<=", ">", ">=")):
             return True
         if isinstance(node, Element):
-            if isinstance(node.of, Call) and _name(node.of.func) in ("enumerate", "range"):
+            if isinstance(node.of, Call) and called_name(node.of) in ("enumerate", "range"):
                 return True
             continue
-        if isinstance(node, Call) and _name(node.func) == "len":
+        if isinstance(node, Call) and called_name(node) == "len":
             return True
         waiting.extend(children(node))
     return False
-
-
-def _name(func: Expr) -> str:
-    return func.name if isinstance(func, (Attr, Global)) else ""
 
 
 _WRITTEN = re.compile(r"(?m)^[^#\n]*(?:[\"'](?:{0})[\"']\s*[:\]]|\b(?:{0})\s*=(?!=))".format("|".join(sorted(MARKERS))))

@@ -133,7 +133,7 @@ COMMON = frozenset(
 
 def as_declared(ev: Evaluator, made: Value, function: Function, span: Span) -> Value:
     """What a function returns; the client that it says it returns, where it was not found out which one it is."""
-    found = list(options(made))
+    found = options(made)
     if not isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef)) or function.node.returns is None:
         return made
     if not any(isinstance(o, Hole) for o in found) or any(isinstance(o, (External, Instance)) for o in found):

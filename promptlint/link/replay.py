@@ -117,7 +117,7 @@ def two_forms(ev: Evaluator, items: Sequence[Item]) -> Iterator[TwoForms]:
         for history in kept if sent is not None else ():
             if any(history is later for later in items[number:]):
                 continue  # the steps behind this turn
-            turns = list(options(history.value))
+            turns = options(history.value)
             for told in filter(None, (_told(ev, turn) for turn in turns)):
                 same = sent is not None and sent.roles <= told.roles
                 what = _difference(sent.pieces, told.pieces) if sent is not None and same else None

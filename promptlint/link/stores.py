@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
@@ -26,9 +25,8 @@ from promptlint.expression import (
     Phi,
     Slice,
     Summary,
-    children,
-    each_once,
     unchanged,
+    within,
 )
 from promptlint.link import growth
 from promptlint.link.slices import is_same
@@ -148,8 +146,8 @@ def _text_writers(ev: Evaluator, module: Module, node: Call, frame: Frame) -> It
             for call in summary.calls:
                 if _name(call.func) != name or not call.args or isinstance(call.args[0], (Literal, Global)):
                     continue
-                if any(isinstance(part, (Call, Attr)) and _asks_missing(part) for part in _tests(call)):
-                    continue  # made where there is none yet
+                if _is_made_once(call):
+                    continue
                 here = function is frame.function
                 if (not here or set(call.loops) & set(node.loops)) and _named(
                     ev, module, _place(call, summary)
@@ -164,15 +162,10 @@ def _named(ev: Evaluator, module: Module, place: Place) -> Place:
     return (_place(expr, summary) or place) if isinstance(expr, Call) else place
 
 
-def _tests(call: Call) -> Iterator[Expr]:
-    waiting = [guard.test for guard in call.guards if guard.test is not None]
-    for node in islice(each_once(waiting), MAX_TESTED):
-        yield node
-        waiting.extend(children(node))
-
-
-def _asks_missing(node: Call | Attr) -> bool:
-    return isinstance(node, Call) and _name(node.func) in _MISSING
+def _is_made_once(call: Call) -> bool:
+    """Whether a call runs only where something is missing."""
+    tests = (guard.test for guard in call.guards if guard.test is not None)
+    return any(isinstance(n, Call) and _name(n.func) in _MISSING for n in within(tests, MAX_TESTED))
 
 
 def _query(ev: Evaluator, node: Call, frame: Frame) -> str | None:
