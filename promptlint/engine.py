@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from promptlint import cutoff, finish, knowledge, levels, registry, tokens
+from promptlint import finish, knowledge, levels, registry, tokens
 from promptlint import provider as providers
+from promptlint.cache import cutoff
+from promptlint.cache.kept import Kept
 from promptlint.config import Settings
 from promptlint.expression import At, Call
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
 from promptlint.finish import Found
 from promptlint.index import Function, terminal
-from promptlint.kept import Kept
 from promptlint.link import bodies, build, chains, questions, scan, sinks
 from promptlint.link.evaluate import Evaluator
 from promptlint.link.memory import Memory
@@ -81,7 +82,7 @@ def analyse(
     memory: Memory | None = None,
     only: Set[str] | None = None,
 ) -> Analysis:
-    """As ``check``, for who wants to know later whether the report still holds (``promptlint.cutoff``)."""
+    """As ``check``, for who wants to know later whether the report still holds (``promptlint.cache.cutoff``)."""
     rules = registry.load(settings.rule_paths)
     selected = rules.select(settings.select, settings.ignore)
     project, ev = _open(paths, settings, stdin, overlay, memory)

@@ -12,14 +12,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    {"__init__", "frozen", "span", "tokens", "disk", "moves", "records", "kept"},
+    {"__init__", "frozen", "span", "tokens", "disk", "moves"},
     {"downlevel", "notebook", "source", "gitignore", "walk", "project", "comments", "knowledge"},
     {"expression", "index", "syntax", "merging", "summarise"},
     {"provider", "simulator", "finding", "request", "report", "levels", "toggles", "fields", "keys", "prices", "cost"},
     {"trace"},
     {"recorder"},
     {"link"},
-    {"registry", "config", "suppress", "fingerprint", "finish", "cutoff", "cache", "baseline", "changes", "ignores"}
+    {"registry", "config", "suppress", "fingerprint", "finish", "cache", "baseline", "changes", "ignores"}
     | {"verdicts"},
     {"api", "engine"},
     {"output", "terminal", "fix"},

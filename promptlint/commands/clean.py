@@ -25,13 +25,14 @@ def clean(paths: tuple[Path, ...], cache_dir: Path | None) -> int:
 
     These are the findings that a check of PATHS would look for.
     """
-    from promptlint import cache, terminal
+    from promptlint import terminal
+    from promptlint.cache import folder
     from promptlint.output.words import count
 
     require(paths)
-    place = cache.folder(written_settings(paths, {"cache_dir": cache_dir}))
+    place = folder.folder(written_settings(paths, {"cache_dir": cache_dir}))
     try:
-        number = cache.clean(place)
+        number = folder.clean(place)
     except OSError as error:
         return fail(f"cannot delete {place}: {error.strerror or error}")
     terminal.write(f"{count(number, 'run')} forgotten ({place}).\n" if number else f"Nothing is kept in {place}.\n")

@@ -83,12 +83,13 @@ def run(
     Where the report of an earlier run still holds, and ``cached`` allows it, it is that one. ``memory`` is for further
     runs on the same project. ``finish`` is what to make of the report, with a name for that: both are kept together.
     """
-    from promptlint import cache, disk, terminal
+    from promptlint import disk, terminal
+    from promptlint.cache import entries
 
     if not paths and stdin is None:
         paths = [Path(".")]
     how = finish[0] if finish is not None else ""
-    entry = cache.Entry.of(paths, chosen, how) if cached and stdin is None else None
+    entry = entries.Entry.of(paths, chosen, how) if cached and stdin is None else None
     known = entry.find(finish[1] if finish is not None else None) if entry is not None else None
     if known is not None:
         return known

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from promptlint import cutoff, disk, records, source
-from promptlint.cache import present
+from promptlint import disk, source
+from promptlint.cache import cutoff, records
+from promptlint.cache.entries import present
+from promptlint.cache.kept import Kept
 from promptlint.config import Settings
 from promptlint.disk import FILE, Notes, Stamp
-from promptlint.kept import Kept
 from promptlint.link.questions import Questions
 from promptlint.moves import Moves
 from promptlint.report import Report

@@ -18,7 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from promptlint import cache, cli, config, disk, engine
+from promptlint import cli, config, disk, engine
+from promptlint.cache.entries import Entry, _Held
+from promptlint.cache.folder import _OWN, NAME, OLDEST, SUFFIX, prune
 from promptlint.output import WITH_FIXES
 from promptlint.report import Report
 
@@ -80,13 +82,13 @@ def never(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 def answered() -> bool:
     """Whether a run is answered from the cache."""
-    return cache.Entry.of([Path(".")], config.load([Path(".")])).find() is not None
+    return Entry.of([Path(".")], config.load([Path(".")])).find() is not None
 
 
 @pytest.mark.parametrize("how", ["full", "concise", "json", "sarif", "html"])
 def test_a_second_run_shows_the_same_without_an_analysis(how: str, never: Callable[[], None]) -> None:
     first = shown("--no-cache", how=how)
-    assert not Path(cache.NAME).exists()
+    assert not Path(NAME).exists()
     assert shown(how=how) == first
     never()
     assert shown(how=how) == first
@@ -98,7 +100,7 @@ def test_requests_and_what_was_held_back_are_kept_as_well(never: Callable[[], No
     made = engine.check([Path(".")], config.load([Path(".")]))
     shown()
     never()
-    known = cache.Entry.of([Path(".")], config.load([Path(".")])).find()
+    known = Entry.of([Path(".")], config.load([Path(".")])).find()
     assert known is not None
     assert (len(known.requests), tuple(known.requests)) == (1, made.requests)
     assert (tuple(known.withheld), known.findings, known.sources) == (made.withheld, made.findings, made.sources)
@@ -154,9 +156,9 @@ def test_options_that_change_findings_have_findings_of_their_own() -> None:
 
 
 def test_another_installation_of_the_same_version_has_findings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = cache.Entry.of([Path(".")], config.Settings())
-    monkeypatch.setattr(cache, "_HERE", Path("/elsewhere/promptlint"))
-    assert cache.Entry.of([Path(".")], config.Settings()).file != here.file
+    here = Entry.of([Path(".")], config.Settings())
+    monkeypatch.setattr("promptlint.cache.entries._HERE", Path("/elsewhere/promptlint"))
+    assert Entry.of([Path(".")], config.Settings()).file != here.file
 
 
 def test_a_rule_of_the_project_that_changes_is_run_again() -> None:
@@ -176,7 +178,7 @@ def check(request: Request):
 
 
 def entries() -> list[Path]:
-    return list(Path(cache.NAME).glob(f"*{cache.SUFFIX}"))
+    return list(Path(NAME).glob(f"*{SUFFIX}"))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +200,7 @@ def test_an_entry_runs_no_code(tmp_path: Path) -> None:
 
     shown()
     [entry] = entries()
-    held = cache._Held.read(entry.read_bytes())
+    held = _Held.read(entry.read_bytes())
     entry.write_bytes(replace(held, main=pickle.dumps(({"findings": Evil()}, 0, 0))).data())
     assert not answered()
     assert not (tmp_path / "harm").exists()
@@ -220,9 +222,9 @@ def test_a_file_that_changes_during_the_run_is_not_kept(monkeypatch: pytest.Monk
 
 
 def test_a_folder_that_cannot_be_written_is_no_error() -> None:
-    Path(cache.NAME).write_text("a file")
+    Path(NAME).write_text("a file")
     assert shown() == shown("--no-cache")
-    assert Path(cache.NAME).read_text() == "a file"
+    assert Path(NAME).read_text() == "a file"
 
 
 def test_the_folder_is_as_set() -> None:
@@ -231,19 +233,19 @@ def test_the_folder_is_as_set() -> None:
     assert list(Path("build/kept").glob("*.run"))
     shown("--cache-dir", "elsewhere")
     assert list(Path("elsewhere").glob("*.run"))
-    assert not Path(cache.NAME).exists()
+    assert not Path(NAME).exists()
 
 
 def test_clean_deletes_what_is_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["clean"]) == 0
     shown()
     assert cli.run(["clean"]) == 0
-    assert not Path(cache.NAME).exists()
+    assert not Path(NAME).exists()
     assert "1 run forgotten" in capsys.readouterr().out
     shown()
-    Path(cache.NAME, "mine.txt").write_text("")
+    Path(NAME, "mine.txt").write_text("")
     cli.run(["clean"])
-    assert [file.name for file in Path(cache.NAME).iterdir() if file.name not in cache._OWN] == ["mine.txt"]
+    assert [file.name for file in Path(NAME).iterdir() if file.name not in _OWN] == ["mine.txt"]
     write({"plain/x.run": ""})
     cli.run(["clean", "--cache-dir", "plain"])
     assert Path("plain/x.run").exists()
@@ -253,7 +255,7 @@ def test_old_and_abandoned_entries_are_deleted() -> None:
     shown()
     [entry] = entries()
     for name, age in {
-        "old.run": cache.OLDEST + 1,
+        "old.run": OLDEST + 1,
         "new.run": 60.0,
         "a.run.1.2.tmp": 7200.0,
         "b.run.1.2.tmp": 5.0,
@@ -261,7 +263,7 @@ def test_old_and_abandoned_entries_are_deleted() -> None:
         file = entry.with_name(name)
         file.write_bytes(b"")
         os.utime(file, (time.time() - age,) * 2)
-    cache.prune(entry.parent)
+    prune(entry.parent)
     left = {file.name for file in entry.parent.iterdir()}
     assert {"new.run", "b.run.1.2.tmp", entry.name} <= left
     assert not {"old.run", "a.run.1.2.tmp"} & left
@@ -271,7 +273,7 @@ def test_git_does_not_see_the_folder() -> None:
     shown()
     subprocess.run(["git", "init", "-q"], check=True)
     seen = subprocess.run(["git", "status", "--porcelain", "-uall"], capture_output=True, text=True, check=True).stdout
-    assert cache.NAME not in seen
+    assert NAME not in seen
 
 
 def test_killed_and_concurrent_runs_leave_whole_entries(tmp_path: Path) -> None:

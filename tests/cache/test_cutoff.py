@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from promptlint import cache, cli, config, engine
+from promptlint import cli, config, engine
+from promptlint.cache import entries
 from promptlint.report import Report
 
 FILES = {
@@ -116,7 +117,7 @@ def told(*options: str) -> str:
 
 
 def held() -> Report | None:
-    return cache.Entry.of([Path(".")], config.load([Path(".")])).find()
+    return entries.Entry.of([Path(".")], config.load([Path(".")])).find()
 
 
 def replaced(name: str, old: str, new: str) -> None:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from promptlint import cli, engine
+from promptlint.cache.kept import Kept
 from promptlint.config import Settings
 from promptlint.engine import Analysis
-from promptlint.kept import Kept
 from promptlint.report import Report
 
 

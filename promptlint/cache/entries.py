@@ -4,7 +4,7 @@ An entry belongs to one kind of run (its paths, settings, folder, version, Pytho
 asked of the file system, with a stamp and a digest of each answer (``promptlint.disk``). It holds while every answer
 is the same: stamps are compared, and only where one differs the content is. Whoever changes a file between two runs
 changes its stamp or its content, so nothing has to be told what changed. When nothing but Python files changed, and
-nothing in them that the run looked at, its findings hold, too, and only move (``promptlint.cutoff``).
+nothing in them that the run looked at, its findings hold, too, and only move (``promptlint.cache.cutoff``).
 
 What is in the folder is not trusted: an entry that is damaged, of another version or made by somebody else is
 ignored, and nothing but plain records of promptlint can come out of one. Entries are written beside their place and
@@ -25,44 +25,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptlint import __version__, disk, source, walk
+from promptlint.cache.folder import SUFFIX, folder, make, prune
+from promptlint.cache.kept import Kept
+from promptlint.cache.records import Damaged, Later, Part, pickled, unpickled
 from promptlint.disk import FILE, FOLDER, KIND, Notes, Stamp
-from promptlint.kept import Kept
-from promptlint.records import Damaged, Later, Part, pickled, unpickled
 from promptlint.report import Report
 from promptlint.source import Source, Unreadable
 
 if TYPE_CHECKING:
     from promptlint.config import Settings
 
-NAME = ".promptlint_cache"
-_HERE = Path(__file__).resolve().parent
+_HERE = Path(__file__).resolve().parent.parent
 """The installation: another one of the same version, such as a checkout, may find something else."""
-SUFFIX = ".run"
 
 _MAGIC = b"promptlint run 2\n"
 _LENGTHS = struct.Struct("<10Q")
 _WIDTH = len(disk.MISSING)
 _DIGEST = len(disk.digest(b""))
-_TAG = "CACHEDIR.TAG"
-_OWN = {
-    ".gitignore": "# made by promptlint\n*\n",
-    _TAG: "Signature: 8a477f597d28d172789f06886806bc55\n# made by promptlint; see https://bford.info/cachedir/\n",
-}
-"""What marks the folder as one that can be deleted, for people and for programs that make backups."""
-
-MOST_ENTRIES = 100
-MOST_BYTES = 300_000_000
-OLDEST = 30 * 86_400.0
-"""Seconds without use after which an entry is deleted."""
-_ABANDONED = 3_600.0
-"""Seconds after which a file that a killed run left behind is deleted."""
 _NO_MATTER = ("cache_dir", "min_severity", "min_confidence", "origins")
 """Settings that a report does not depend on."""
-
-
-def folder(settings: Settings) -> Path:
-    """Where entries are kept: as set, or beside the file with the settings, or in the working folder."""
-    return settings.cache_dir or (settings.root if settings.file is not None else Path.cwd()) / NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +94,7 @@ class Entry:
             return
         items = {**notes.seen, **own}
         with contextlib.suppress(OSError):
-            _make(self.file.parent)
+            make(self.file.parent)
             self._write(_Held.made(items, report, left()))
             prune(self.file.parent)
 
@@ -222,7 +203,7 @@ class _Held:
         """The entry for files with another content, where what was found in the old ones still holds."""
         if not self.kept.asked:
             return None
-        from promptlint import cutoff  # heavy, and most runs find nothing changed
+        from promptlint.cache import cutoff  # heavy, and most runs find nothing changed
 
         texts = {self.names[number]: source.read_bytes(Path(self.names[number]), "") for number in changed}
         data = {name: text for name, text in texts.items() if isinstance(text, bytes)}
@@ -288,52 +269,3 @@ def _own_files(settings: Settings, notes: Notes) -> dict[tuple[str, str], tuple[
 
 _STARTED = time.time_ns()
 """When this process began to load promptlint."""
-
-
-def _make(place: Path) -> None:
-    if not (place / _TAG).exists():
-        place.mkdir(parents=True, exist_ok=True)
-        for name, text in _OWN.items():
-            (place / name).write_text(text, encoding="utf-8")
-
-
-def prune(place: Path) -> None:
-    """Deletes entries that were not used for long, the oldest of too many, and what killed runs left behind."""
-    now = time.time()
-    kept: list[tuple[float, int, str]] = []
-    with os.scandir(place) as scan:
-        for entry in scan:
-            with contextlib.suppress(OSError):
-                info = entry.stat()
-                age = now - info.st_mtime
-                if entry.name.endswith(SUFFIX) and age < OLDEST:
-                    kept.append((age, info.st_size, entry.path))
-                elif entry.name.endswith(SUFFIX) or (_is_waiting(entry.name) and age > _ABANDONED):
-                    os.unlink(entry.path)
-    size = 0
-    for number, (_, length, path) in enumerate(sorted(kept)):
-        size += length
-        if number and (number >= MOST_ENTRIES or size > MOST_BYTES):
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-
-
-def _is_waiting(name: str) -> bool:
-    return f"{SUFFIX}." in name and name.endswith(".tmp")
-
-
-def clean(place: Path) -> int:
-    """Deletes all entries of a folder, and the folder when nothing else is in it; gives the number of entries.
-
-    Raises ``OSError``.
-    """
-    if not (place / _TAG).is_file():
-        return 0
-    entries = [file for file in place.iterdir() if file.name.endswith(SUFFIX) or _is_waiting(file.name)]
-    for file in entries:
-        file.unlink(missing_ok=True)
-    if all(file.name in _OWN for file in place.iterdir()):
-        for name in _OWN:
-            (place / name).unlink(missing_ok=True)
-        place.rmdir()
-    return sum(file.name.endswith(SUFFIX) for file in entries)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from promptlint import finish, records, registry
+from promptlint import finish, registry
+from promptlint.cache import records
+from promptlint.cache.kept import Kept, Place
 from promptlint.config import Settings
 from promptlint.finish import Found
-from promptlint.kept import Kept, Place
 from promptlint.link.questions import Questions
 from promptlint.moves import Gone, Moves
 from promptlint.project import identifiers

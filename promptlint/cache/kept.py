@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from promptlint import moves
+from promptlint.cache.records import unpickled
 from promptlint.moves import Moves
-from promptlint.records import unpickled
 from promptlint.span import Cell, Span
 
 Place = tuple[str, int, int, int, int, Cell | None]

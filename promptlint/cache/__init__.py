@@ -1,0 +1,1 @@
+"""What runs leave for later ones on the disk, and what of it still holds after an edit."""
