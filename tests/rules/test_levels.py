@@ -103,6 +103,14 @@ def test_old_messages_rendered_with_a_clock_spoil_themselves() -> None:
     assert request(text(2_000), history(cause("user"), cause("state")), question()).breaks == ()
 
 
+@pytest.mark.parametrize("kind", ["environment", "time", "counter"])
+def test_what_a_finished_loop_added_behind_kept_turns_stays_as_it_is(kind: str) -> None:
+    """Results of tools that a loop appended; other ways to build the list put kept turns behind them again."""
+    added = replace(hole(cause(kind), region=Region.MID_HISTORY, high=inf), repeats=True)
+    assert breaks(request(text(2_000), history(), added, history(), question()), 300) == ()
+    assert level(request(text(2_000), added, history(), question())) == (Scope.TURN, Severity.ERROR)
+
+
 def test_repeated_template_among_the_first_messages_is_a_history() -> None:
     turns = replace(hole(cause(), region=Region.FIRST_MESSAGE, high=inf), repeats=True)
     assert level(request(text(100), turns, question())) == (Scope.TURN, Severity.ERROR)
