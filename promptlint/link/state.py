@@ -495,6 +495,8 @@ def _settle(value: Value) -> None:
             for entry in option.entries.values():
                 if not isinstance(entry.held, Untouched):
                     _settle(entry.value)
+            for held in option.rest:
+                _settle(held)
 
 
 def session_value(ev: Evaluator, store: str, name: str, frame: Frame, span: Span) -> Value:
