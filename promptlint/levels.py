@@ -592,7 +592,11 @@ def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
     if segment.region is Region.LAST_MESSAGE:  # harmless, unless a breakpoint caches it together with what precedes it
         marked = request.facts.trigger == "explicit" and _last_marked(request) >= index
         return marked and scope is Scope.CONVERSATION and not keeps_history(request) and not request.has_history
-    if segment.kind is not Kind.HISTORY and segment.repeats and any(s.kind is Kind.HISTORY for s in request.segments[:index]):
+    if (
+        segment.kind is not Kind.HISTORY
+        and segment.repeats
+        and any(s.kind is Kind.HISTORY for s in request.segments[:index])
+    ):
         return False  # what a loop that is over added behind the kept turns stays as it is, like a single message
     if _kept(segment):
         # The order in which tasks finished is the order in which their results were kept.
