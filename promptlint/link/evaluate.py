@@ -164,7 +164,7 @@ class Evaluator:
         self._keep: list[Expr] = []
         self._nodes: list[ast.expr] = []
         self._cheap: dict[int, bool] = {}
-        self.handed_only: dict[int, bool] = {}
+        self.handed_only: dict[tuple[int, bool], bool] = {}
         self.followed: dict[tuple[int, Frame], dict[tuple[object, ...], tuple[Value, Frame]]] = {}
         """By loop and activation: the variables of a loop that are known while another one of it is followed."""
         self.written_later: dict[tuple[Class, str], bool] = {}

@@ -69,7 +69,9 @@ def base_marker(before: Value, root: object) -> Value:
         entries = {k: replace(e, held=_cell_marker(e, Cell(root, k))) for k, e in before.entries.items()}
         inside = tuple(base_marker(r, Cell(root, None)) if isinstance(r, (Seq, Map)) else r for r in before.rest)
         return replace(before, entries=entries, rest=inside, base=root)
-    if isinstance(before, Instance) and before.overrides:
+    if isinstance(before, Instance) and not before.overrides:
+        return before  # what its methods do to it, whatever they are called, is found where it is asked for
+    if isinstance(before, Instance):
         fields: dict[str, Value | Lazy] = {
             k: base_marker(v, Cell(root, k)) if _may_grow(v) else v
             for k in before.overrides

@@ -14,6 +14,7 @@ from promptlint.expression import (
     Expr,
     Guard,
     LoopState,
+    Mutate,
     Phi,
     each_once,
 )
@@ -374,7 +375,7 @@ def phi(ev: Evaluator, node: Phi, frame: Frame) -> Value:
         return binding.carried[node.name]
     before = ev.eval(node.before, frame)
     step = node.state.steps.get(node.name)
-    if step is None or (all(isinstance(o, KEPT) for o in options(before)) and handed_only(ev, node)):
+    if step is None or _stays(ev, node, before):
         return before
     return _repeated(ev, node, before, step, frame, inside=True)
 
@@ -383,7 +384,7 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
     """A carried variable behind its loop."""
     before = ev.eval(node.before, frame)
     step = node.state.steps.get(node.name)
-    if step is None or (all(isinstance(o, KEPT) for o in options(before)) and handed_only(ev, node)):
+    if step is None or _stays(ev, node, before):
         return before
     made = _unrolled(ev, node, before, frame) if node.state.iterable is not None else None
     if made is None:
@@ -397,22 +398,33 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
     return fills._as_full(ev, node, made, frame) if cut is made else cut
 
 
-def handed_only(ev: Evaluator, node: Phi) -> bool:
-    """Whether the loop only hands a variable to calls, so that it names the same object throughout."""
-    known = ev.handed_only.get(id(node))
+def _stays(ev: Evaluator, node: Phi, before: Value) -> bool:
+    """Whether a carried variable names what it did before the loop, in the state that it has by itself."""
+    held = options(before)
+    return all(isinstance(o, KEPT) for o in held) and handed_only(ev, node, all(isinstance(o, Instance) for o in held))
+
+
+def handed_only(ev: Evaluator, node: Phi, objects: bool) -> bool:
+    """Whether the loop only hands a variable to calls, so that it names the same object throughout.
+
+    ``objects``: it names objects of the project, of which ``append`` or ``update`` are methods like others.
+    """
+    known = ev.handed_only.get((id(node), objects))
     if known is None:
-        ev.handed_only[id(node)] = True
-        known = ev.handed_only[id(node)] = _same_object(ev, node, node.state.steps[node.name])
+        ev.handed_only[id(node), objects] = True
+        known = ev.handed_only[id(node), objects] = _same_object(ev, node, node.state.steps[node.name], objects)
         ev.keep(node)
     return known
 
 
-def _same_object(ev: Evaluator, node: Phi, step: Expr) -> bool:
+def _same_object(ev: Evaluator, node: Phi, step: Expr, objects: bool) -> bool:
     """Whether every way through ``step`` ends in ``node``; each node of the graph is looked at once."""
     waiting = [step]
     for current in each_once(waiting):
         if isinstance(current, After):
             waiting.append(current.before)
+        elif objects and isinstance(current, Mutate) and current.op != "setattr":
+            waiting.append(current.base)
         elif isinstance(current, Either):
             waiting.extend(current.options)
         else:
@@ -422,7 +434,7 @@ def _same_object(ev: Evaluator, node: Phi, step: Expr) -> bool:
             if inner.state is node.state:
                 if inner.name != node.name:
                     return False
-            elif inner.name in inner.state.steps and not handed_only(ev, inner):
+            elif inner.name in inner.state.steps and not handed_only(ev, inner, objects):
                 return False
             else:
                 waiting.append(inner.before)
