@@ -145,7 +145,10 @@ class Function:
     def matches(self, pattern: re.Pattern[str]) -> bool:
         """Whether a pattern is found in the source of the function; in the body of a module it is not looked for."""
         self.module.asked.patterns.add(pattern)
-        return is_matched(pattern, self)
+        known = self.module.matched.get((pattern, self))
+        if known is None:
+            known = self.module.matched[pattern, self] = is_matched(pattern, self)
+        return known
 
     @property
     def syntax(self) -> FunctionNode:
@@ -253,6 +256,8 @@ class Module:
         self.stars: list[tuple[int, str | None]] = []
         self.spans: dict[At, Span] = {}
         """The places that were asked for."""
+        self.matched: dict[tuple[re.Pattern[str], Function | None], bool] = {}
+        """Which patterns were found in the text of a function, or in that of the file."""
         self.yields = b"yield" in source.data
         """Whether any of the functions may be a generator."""
         _Indexer(self, tree).run()
@@ -283,7 +288,10 @@ class Module:
     def matches(self, pattern: re.Pattern[str]) -> bool:
         """Whether a pattern is found in the text of the file."""
         self.asked.patterns.add(pattern)
-        return pattern.search(self.source.text) is not None
+        known = self.matched.get((pattern, None))
+        if known is None:
+            known = self.matched[pattern, None] = pattern.search(self.source.text) is not None
+        return known
 
     def holds(self, text: str) -> bool:
         """Whether a text occurs anywhere in the file."""

@@ -56,6 +56,30 @@ _MADE = ("<default>", "<template>")
 BUILTINS = frozenset(dir(builtins))
 
 
+class Found:
+    """Calls, each with the function that it stands in; what nobody has come to yet is not looked for."""
+
+    __slots__ = ("_found", "_rest")
+
+    def __init__(self, calls: Iterator[tuple[Function, Call]]) -> None:
+        self._found: list[tuple[Function, Call]] = []
+        self._rest = calls
+
+    def __iter__(self) -> Iterator[tuple[Function, Call]]:
+        number = 0
+        while True:
+            if number == len(self._found):
+                further = next(self._rest, None)
+                if further is None:
+                    return
+                self._found.append(further)
+            yield self._found[number]
+            number += 1
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
+
+
 class Program:
     """Everything that linking asks of the project; answers are kept, and depend on nothing but the files."""
 
@@ -92,7 +116,7 @@ class Program:
         self._subclasses: dict[Class, tuple[Class, ...]] = {}
         self._methods: dict[str, tuple[Function, ...]] = {}
         self._mros: dict[Class, tuple[Class, ...]] = {}
-        self._calls: dict[tuple[str, frozenset[str]], tuple[tuple[Function, Call], ...]] = {}
+        self._calls: dict[tuple[str, frozenset[str]], Found] = {}
         self._stores: dict[str, list[tuple[str, list[Function]]]] = {}
         self._imports: dict[tuple[SourceRef, str], tuple[SourceRef, str] | None] = {}
         self._around: dict[tuple[str, int], Function] = {}
@@ -501,7 +525,7 @@ class Program:
 
     # -- calls --------------------------------------------------------------------------------------------------
 
-    def calls_named(self, name: str, near: Module) -> tuple[tuple[Function, Call], ...]:
+    def calls_named(self, name: str, near: Module) -> Found:
         """Every call of something called ``name`` that may be the project's, with the function it stands in."""
         key = (name, self._users(near))
         known = self._calls.get(key)
@@ -524,7 +548,7 @@ class Program:
                         if called_name(call) == "__init__":
                             yield function, call
 
-    def handed_over(self, name: str, near: Module) -> tuple[tuple[Function, Call], ...]:
+    def handed_over(self, name: str, near: Module) -> Found:
         """Every call that gets something called ``name`` as an argument."""
         key = (f"&{name}", self._users(near))
         known = self._calls.get(key)
@@ -538,17 +562,13 @@ class Program:
 
     def _noted(
         self, key: tuple[str, frozenset[str]], name: str, how: str, near: Module, fits: Callable[[Call], bool]
-    ) -> tuple[tuple[Function, Call], ...]:
+    ) -> Found:
         """The calls that fit, in the functions that ``Module.called`` lists under ``key``; searched for once."""
         noted = key[0]
-        found = tuple(
-            (function, call)
-            for module in self.mentioning(name, how, near, noted)
-            for function in module.called.get(noted, ())
-            for call in self.summary(function).calls
-            if fits(call)
+        functions = [f for module in self.mentioning(name, how, near, noted) for f in module.called.get(noted, ())]
+        found = self._calls[key] = Found(
+            (function, call) for function in functions for call in self.summary(function).calls if fits(call)
         )
-        self._calls[key] = found
         return found
 
 

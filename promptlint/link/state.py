@@ -408,10 +408,14 @@ def writer_level(ev: Evaluator, function: Function) -> int:
     ):
         level = SESSION
     else:
-        found = [f for f, _ in ev.program.calls_named(function.name, function.module) if f is not function]
-        if found and all(
-            f.owner is not None and f.owner is function.owner and writer_level(ev, f) == SESSION for f in found
-        ):
+        calling = False
+        for f, _ in ev.program.calls_named(function.name, function.module):
+            if f is function:
+                continue
+            calling = f.owner is not None and f.owner is function.owner and writer_level(ev, f) == SESSION
+            if not calling:
+                break
+        if calling:
             level = SESSION
     ev.writer_levels[function] = level
     return level
