@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import field
 
 import pytest
+
 from promptlint.frozen import record, replace
 
 
