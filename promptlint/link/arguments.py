@@ -338,15 +338,20 @@ class Arguments(Causes):
                 if known:
                     return known
                 if isinstance(option, Text) and any(p.optional for p in option.pieces):
-                    # One of several: its name where all are of one vendor.
+                    # One of several: its name where all of those that can cache are of one vendor.
                     names = [p.text for p in option.pieces if p.text is not None]
-                    vendors = {providers.identify(api=None, base_url=None, model=n) for n in names}
+                    caching = [n for n in names if self._caches(n)] or names[:1]
+                    vendors = {providers.identify(api=None, base_url=None, model=n) for n in caching}
                     if len(vendors) == 1 and len(names) == len(option.pieces):
-                        return names[0]
+                        return caching[0]
                     continue
                 if isinstance(option, Text) and option.pieces and option.pieces[0].text:
                     return "".join(p.text or "*" for p in option.pieces)
         return None
+
+    def _caches(self, model: str) -> bool:
+        vendor = providers.identify(api=self.sink.row.id, base_url=None, model=model)
+        return providers.facts(vendor, model).caches
 
     def _provider(self, model: str | None) -> str:
         settings = self.ev.settings_provider
