@@ -13,7 +13,7 @@ from promptlint.index import Function
 from promptlint.knowledge import EntryRow
 from promptlint.link import binding, callers
 from promptlint.link.sinks import chain
-from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, options, truth
+from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, Value, options, truth
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
@@ -156,10 +156,14 @@ def _asks_of_parameters(test: Expr) -> bool:
 
 
 def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine | None:
-    """What is called here; ``None`` where a function got another one than this path is about."""
+    """What is called here; ``None`` where it is known to be another one than this path is about.
+
+    That is so where a function got it, and where the class of each object is known whose method it is.
+    """
     wanted = caller.routine.function
     called = options(ev.eval(caller.call.func, frame))
-    if isinstance(caller.call.func, (Param, Free)) and called and all(isinstance(o, Routine) for o in called):
+    got = isinstance(caller.call.func, (Param, Free)) and all(isinstance(o, Routine) for o in called)
+    if called and (got or all(map(_is_of_known_class, called))):
         return next((o for o in called if isinstance(o, Routine) and o.function is wanted), None)
     for option in called:
         if isinstance(option, Routine) and option.function is wanted:
@@ -171,6 +175,10 @@ def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine | N
         ):
             return caller.routine
     return caller.routine
+
+
+def _is_of_known_class(called: Value) -> bool:
+    return isinstance(called, Routine) and isinstance(called.this, Instance) and called.this.exact
 
 
 def _root_frame(ev: Evaluator, root: Function) -> Frame:
