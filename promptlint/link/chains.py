@@ -60,7 +60,7 @@ class Chain:
 def of(ev: Evaluator, sink: Sink) -> Iterator[Chain]:
     """The contexts of a sink, at most ``MAX_CHAINS``."""
     produced = 0
-    for path in _paths(ev, sink.function, ()):
+    for path in _from_outside(_paths(ev, sink.function, ())):
         chain = _build(ev, path, sink)
         if chain is not None:
             yield chain
@@ -70,15 +70,29 @@ def of(ev: Evaluator, sink: Sink) -> Iterator[Chain]:
                 return
 
 
-def _paths(ev: Evaluator, function: Function, below: tuple[callers.Caller, ...]) -> Iterator[Path]:
+def _from_outside(paths: Iterator[Path | Within]) -> Iterator[Path]:
+    """The paths that begin outside of a recursion; one that begins within it only where there is no other."""
+    within: list[Path] = []
+    entered = False
+    for path in paths:
+        if isinstance(path, Within):
+            within.append(path.path)
+        else:
+            entered = True
+            yield path
+    if not entered:
+        yield from within
+
+
+def _paths(ev: Evaluator, function: Function, below: tuple[callers.Caller, ...]) -> Iterator[Path | Within]:
     """(root, calls from the root down)."""
-    found = [c for c in callers.of(ev, function) if c.function is not function] if len(below) < MAX_DEPTH else []
+    calling = [c for c in callers.of(ev, function) if c.function is not function] if len(below) < MAX_DEPTH else []
     on_path = {c.function for c in below}
-    found = [c for c in found if c.function not in on_path]
+    found = [c for c in calling if c.function not in on_path]
     entry = entry_of(ev, function)
     if not found or (entry is not None and not is_started(entry)):
         # What registers an entry does not call it: nothing above matters.
-        yield function, below
+        yield Within((function, below)) if calling and not found and entry is None else (function, below)
         return
     yield from _in_turn([_paths(ev, caller.function, (caller, *below)) for caller in found])
 
@@ -91,10 +105,17 @@ def is_started(entry: EntryRow) -> bool:
 Path = tuple[Function, tuple[callers.Caller, ...]]
 
 
-def _in_turn(ways: list[Iterator[Path]]) -> Iterator[Path]:
+@record(frozen=True, slots=True)
+class Within:
+    """A path whose root is called from further down on it only: a recursion, entered elsewhere."""
+
+    path: Path
+
+
+def _in_turn(ways: list[Iterator[Path | Within]]) -> Iterator[Path | Within]:
     """One path of each caller after the other, so that a bound leaves none of them out."""
     while ways:
-        going: list[Iterator[Path]] = []
+        going: list[Iterator[Path | Within]] = []
         for way in ways:
             path = next(way, None)
             if path is not None:
