@@ -80,7 +80,10 @@ _SELECTS = re.compile(r"\s*select\b(?!.*\b(role|sender|limit)\b)", re.IGNORECASE
 """Queries for rows that are no turns of a conversation."""
 _ROWS = frozenset(("execute", "fetch", "fetchall"))
 MAX_TESTED = 60
-_TABLE = re.compile(r"\b(?:from|into|update)\s+[\"`\[]?(\w+)", re.IGNORECASE)
+_TABLE = re.compile(
+    r"\b(?:from|into|(?<!\bdo\s)(?<!\bkey\s)(?<!\bfor\s)update)\s+(?:only\s+)?[\"`\[]?(\w+)", re.IGNORECASE
+)
+"""A table in a query; an update on a conflict is one of the table that the query names anyway."""
 
 Place = tuple[str, ...]
 """The names and texts that tell one file, key or table of a module from another."""
@@ -113,7 +116,9 @@ def is_written(ev: Evaluator, source: Expr, frame: Frame) -> bool:
 _READS = frozenset(("read_text", "read", "readlines"))
 _TEXT_WRITERS = ("write", "write_text", "writelines")
 _MISSING = frozenset(("exists", "is_file", "isfile"))
-_ADDS = re.compile(r"\binsert\s+(?:or\s+\w+\s+)?into\s+[\"`\[]?(\w+)", re.IGNORECASE)
+_ADDS = re.compile(r"\binsert\s+(?:or\s+\w+\s+)?into\s+[\"`\[]?(\w+)[\"`\]]?\s*(?:\(([^)]*)\))?", re.IGNORECASE)
+_COLUMNS = re.compile(r"\s*select\s+(.*?)\s+from\b", re.IGNORECASE | re.DOTALL)
+_WORD = re.compile(r"\w+")
 
 
 def rewritten(ev: Evaluator, name: str, args: Given) -> Value | None:
@@ -187,8 +192,16 @@ def _row_writers(ev: Evaluator, module: Module, query: str) -> Iterator[tuple[Fu
             for call in ev.summary(function).calls:
                 text = call.args[0].value if call.args and isinstance(call.args[0], Literal) else None
                 added = _ADDS.findall(text) if _name(call.func) == name and isinstance(text, str) else []
-                if tables & {table.lower() for table in added}:
+                if tables & {table.lower() for table, _ in added} and _writes_column(query, added):
                     yield function, call
+
+
+def _writes_column(query: str, added: list[tuple[str, str]]) -> bool:
+    """Whether rows are added with one of the columns that a query reads, as far as both name them."""
+    read = _COLUMNS.match(query)
+    if read is None or "*" in read[1] or any(not columns for _, columns in added):
+        return True
+    return not set(_WORD.findall(read[1].lower())).isdisjoint(w for _, cs in added for w in _WORD.findall(cs.lower()))
 
 
 def _written(ev: Evaluator, module: Module, place: Place, key: tuple[str, Module, Place], span: Span) -> Value:
