@@ -19,7 +19,7 @@ from promptlint.request import WRAPPED, Axis, Break, Breakpoint, Cause, Kind, Mo
 from promptlint.span import Span
 from promptlint.tokens import UNKNOWN, ZERO, Interval
 
-HOUR, DAY = 3_600.0, 86_400.0
+HOUR, HALF_DAY, DAY = 3_600.0, 43_200.0, 86_400.0
 Options = tuple[tuple[str, str], ...]
 """Ways out of a finding: the title of each, and what comes of it."""
 
@@ -497,6 +497,8 @@ def how_often(broken: Break) -> str:
     grain = cause.grain or 0
     if grain >= DAY:
         return "changes every day"
+    if grain >= HALF_DAY:
+        return "changes in the course of a day"
     if cause.moment is Moment.SESSION or not (cause.kind == "time" or grain or cause.axes & _PER_TURN):
         return "differs from user to user" if cause.axes == {Axis.USER} else "differs in every conversation"
     if grain >= 60:
@@ -623,7 +625,7 @@ def _loudness(cause: Cause, scope: Scope, region: Region, gap: float) -> Severit
     if region is Region.LAST_MESSAGE:
         return Severity.WARNING
     personal = cause.kind in ("user", "state", "environment", "conditional")
-    return Severity.INFO if personal or (cause.grain or 0) >= DAY else Severity.WARNING
+    return Severity.INFO if personal or (cause.grain or 0) >= HALF_DAY else Severity.WARNING
 
 
 def _gated(request: Request, index: int, scope: Scope, lost: Interval, severity: Severity) -> Severity | None:

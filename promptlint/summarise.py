@@ -162,6 +162,27 @@ def _made_with(node: Expr) -> Call | None:
     return found.pop() if len(found) == 1 else None
 
 
+def _is_buffer(value: Expr | None) -> bool:
+    """Whether text that is written to a value is kept in it, so far as one function tells: it may be a parameter."""
+    while isinstance(value, (Mutate, Phi)):
+        value = value.base if isinstance(value, Mutate) else value.before
+    if isinstance(value, Call) and isinstance(value.func, Attr) and value.func.name == "__enter__":
+        value = value.func.base
+    if not isinstance(value, Call):
+        return isinstance(value, Param)
+    match value.func:
+        case Attr(name=name) | Global(name=name) | Import(dotted=name):
+            return name.endswith("StringIO")
+    return False
+
+
+def _printed(at: At, args: tuple[Expr, ...], keywords: dict[str | None, Expr]) -> Concat:
+    """The text that ``print`` makes of its arguments."""
+    between, last = keywords.get("sep", Literal(at, " ")), keywords.get("end", Literal(at, "\n"))
+    parts = [part for arg in args for part in (between, arg)][1:]
+    return Concat(at, (*parts, last))
+
+
 BEGIN = Place(0, 0, 0)
 
 
@@ -178,6 +199,8 @@ class _Summariser:
         self.exits: list[End] = []
         self.stops: list[End] = []
         """Where the body stops without coming to an end: at a ``raise``, or in a loop that nothing leaves."""
+        self.endless: list[End] = []
+        """Those in loops."""
         self.returned: list[tuple[End, Expr]] = []
         self.iterations: list[tuple[Place, list[End]]] = []
         self.tries = 0
@@ -219,7 +242,8 @@ class _Summariser:
         return self.summary
 
     def _finish(self) -> None:
-        ends = self.exits or self.stops
+        # What a script does in the end is go on: functions see the names of its module as they are then.
+        ends = [*(self.endless if self.is_module else ()), *self.exits] or self.stops
         for node in {
             id(n): n for end in ends for v in end.env.values() if isinstance(v, Definition) and (n := v.node)
         }.values():
@@ -433,10 +457,9 @@ class _Summariser:
         for item in node.items:
             value = self.expr(item.context_expr)
             if item.optional_vars is not None:
-                self.assign(
-                    item.optional_vars,
-                    Call(value.at, Attr(value.at, value, "__enter__"), (), (), self.loops, self.guards),
-                )
+                enter = "__aenter__" if isinstance(node, ast.AsyncWith) else "__enter__"
+                entered = Call(value.at, Attr(value.at, value, enter), (), (), self.loops, self.guards)
+                self.assign(item.optional_vars, entered)
         self.block(node.body)
 
     _AsyncWith = _With
@@ -509,7 +532,8 @@ class _Summariser:
         self.env = after
         infinite = isinstance(test, ast.Constant) and bool(test.value) and not syntax.has_break(body)
         if infinite:
-            self.stops.append(self._end(BEGIN))
+            self.endless.append(self._end(BEGIN))
+            self.stops.append(self.endless[-1])
             self.env = None
         else:
             self.block(orelse)
@@ -809,11 +833,28 @@ class _Summariser:
                 named = (DictOf(at, tuple((Literal(at, k) if k is not None else None, v) for k, v in keywords)),)
             self.update(node.func.value, node.func.attr, (*args, *named), at)
             self._called_on(call)
+        elif (buffer := self._written_to(node)) is not None:
+            op = "extend" if isinstance(func, Attr) and func.name == "writelines" else "append"
+            written = args if isinstance(func, Attr) else (_printed(at, args, dict(keywords)),)
+            self.update(buffer, op, written, at)
         elif not (isinstance(func, Global) and func.name in _PURE):
             if isinstance(func, Attr) and func.name in MUTATORS and isinstance(func.base, (Call, Item)):
                 self._passing(Mutate(at, func.name, func.base, args, (*self.facts, *self.guards), self.loops))
             self._after(node, call)
         return call
+
+    def _written_to(self, node: ast.Call) -> ast.Name | None:
+        """The name of a buffer of text that a call adds to: ``buffer.write(text)``, ``print(text, file=buffer)``."""
+        func = node.func
+        if isinstance(func, ast.Attribute):
+            target = func.value if func.attr in ("write", "writelines") and len(node.args) == 1 else None
+        elif isinstance(func, ast.Name) and func.id == "print":
+            target = next((k.value for k in node.keywords if k.arg == "file"), None)
+        else:
+            target = None
+        if not isinstance(target, ast.Name):
+            return None
+        return target if _is_buffer(self._env().get(target.id)) else None
 
     def _called_on(self, call: Call) -> None:
         if isinstance(call.func, Field):

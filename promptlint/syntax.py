@@ -159,7 +159,8 @@ def changed_paths(body: list[ast.stmt]) -> set[str]:
             add(node.optional_vars)
         elif isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute):
-                if node.func.attr in MUTATORS:
+                written = node.func.attr in ("write", "writelines") and isinstance(node.func.value, ast.Name)
+                if written or node.func.attr in MUTATORS:
                     add(node.func.value)
             for a in [*node.args, *(k.value for k in node.keywords)]:
                 if isinstance(a, (ast.Name, ast.Attribute)):

@@ -180,6 +180,30 @@ class Causes:
                     return frame.level_at(call.loops)
         return None
 
+    def _kept_at(self, origin: Origin) -> int:
+        """How often a value is filled in: where other code keeps it, how often the loops on the way run that code."""
+        if origin.level != CALL or not self.chain.loops:
+            return origin.level
+        kept = next((n for n, step in enumerate(origin.steps) if step.message.startswith(growth.KEPT)), None)
+        if kept is None:
+            return CALL
+        place = origin.steps[kept - 1].span if kept else origin.span
+        function = self.ev.program.function_at(place)
+        return CALL if function is None else max(self._runs_at(function, place, 0), CALL)
+
+    def _runs_at(self, function: Function, place: Span, depth: int) -> int:
+        """How often the loops on the way run what stands at ``place``; ``CALL`` where that is not seen, or seldom."""
+        frame = next((f for f in self.chain.frames if f.function is function), None)
+        if frame is not None:
+            return objects.level_of_line(self.ev, frame, place)
+        if depth > MAX_UP or function.name in state.CONSTRUCTORS:
+            return CALL
+        calls = (c for c in callers.of(self.ev, function) if c.function is not function)
+        always = (c for c in calls if not any(_is_seldom(g) for g in c.call.guards))
+        return max(
+            (self._runs_at(c.function, c.function.module.span(c.call.at), depth + 1) for c in always), default=CALL
+        )
+
     def histories_known(self) -> bool:
         return next(self._all_histories(), None) is not None
 
@@ -255,7 +279,7 @@ class Causes:
         guard = origin.guard
         if origin.kind == "reply" and guard is None and self._compacts(origin.span):
             guard = "threshold"
-        moment = self._moment(origin.level)
+        moment = self._moment(self._kept_at(origin))
         if SWITCHED in features:
             if not self._switches(origin):
                 return None
@@ -400,3 +424,8 @@ class Causes:
         if self.chain.entry is None:
             return None
         return "user", frozenset({Axis.CONVERSATION})
+
+
+def _is_seldom(guard: Guard) -> bool:
+    """Whether code under a test runs once, after an error or on a command."""
+    return guard.error or finds_missing(guard) or asks_for_command(guard)

@@ -18,6 +18,8 @@ _FINEST = (("S", MICROSECOND), ("s", SECOND), ("m", MINUTE), ("HhkAa", HOUR), ("
 """First letters of the tokens of arrow and pendulum, the finest first."""
 _UNITS = {"d": DAY, "day": DAY, "h": HOUR, "hour": HOUR, "min": MINUTE, "t": MINUTE, "minute": MINUTE, "s": SECOND}
 """What times are rounded to, by pandas, arrow and pendulum."""
+STEPS = {"Y": YEAR, "M": MONTH, "W": DAY, "D": DAY, "h": HOUR, "m": MINUTE, "s": SECOND, "ms": SECOND / 1_000}
+"""Units of numpy's times."""
 _SEPARATORS = {"T": DAY, " ": DAY, ":": HOUR, ".": SECOND, "+": MICROSECOND, "-": YEAR}
 """What is in front of a separator in a time as ISO 8601 writes it."""
 

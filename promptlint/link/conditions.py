@@ -27,6 +27,7 @@ from promptlint.expression import (
 from promptlint.frozen import replace
 from promptlint.link import containers, mutations
 from promptlint.link.messages import role_of
+from promptlint.link.strings import HALF_DAY, HOUR
 from promptlint.link.switches import SWITCHED
 from promptlint.link.values import (
     ELAPSED,
@@ -126,7 +127,10 @@ def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Val
     shared = [{p.text for p in a.pieces if p.text is not None} for a in alternatives if isinstance(a, Text)]
     one_sided = [p.optional and p.text is not None and not all(p.text in s for s in shared) for p in value.pieces]
     # Which way is taken seldom differs from one turn to the next: a mode that the user switches.
-    deps = tuple(replace(o, guard="command") for o in _conditions(test())) if any(one_sided) else ()
+    if not any(one_sided):
+        return value
+    asked = test()
+    deps = union(tuple(replace(o, guard="command") for o in _conditions(asked)), _parts_of_a_day(asked))
     if not deps:
         return value
     return Text(
@@ -137,10 +141,17 @@ def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Val
 def _conditions(test: Value) -> Origins:
     """What the outcome of a test depends on from one call to the next."""
     # What a reply says is asked about at every corner, mostly to see whether to go on.
-    found = [o for o in tested(test) if {Axis.CALL, Axis.TURN} & o.axes and o.kind != "reply"]
+    asked = (o for o in tested(test) if o.kind != "reply" and (o.kind != "time" or o.what == ELAPSED))
+    found = [o for o in asked if {Axis.CALL, Axis.TURN} & o.axes]
     # What a kept turn holds was said before: that there are such turns is what the test depends on.
     turns = [o for o in found if o.kind == "history"]
     return tuple(replace(o, kind="conditional") for o in turns or found)
+
+
+def _parts_of_a_day(test: Value) -> Origins:
+    """The clocks of which a test finds no more than what part of a day it is, or what day: ``hour < 12``."""
+    timed = (o for o in test.origins() if o.kind == "time" and o.what != ELAPSED and (o.grain or 0) >= HOUR)
+    return tuple(replace(o, grain=max(o.grain or 0, HALF_DAY)) for o in timed)
 
 
 def tested(value: Value) -> Origins:

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr, Call
+from promptlint.link.growth import KEPT
 from promptlint.link.program import reference_name
 from promptlint.link.values import External, Instance, Value, join, options
+from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -16,7 +18,7 @@ TYPE = "contextvars.ContextVar"
 MAX_SETTERS = 6
 
 
-def value_of(ev: Evaluator, variable: External, node: Call) -> Value | None:
+def value_of(ev: Evaluator, variable: External, node: Call, span: Span) -> Value | None:
     """The text, list or dict that ``variable.get()`` gives; ``None`` when the program sets nothing, or too many things.
 
     An object that is handed around so is found better by what its methods are called: see ``objects.by_name``.
@@ -35,7 +37,7 @@ def value_of(ev: Evaluator, variable: External, node: Call) -> Value | None:
         if not found or len(found) > MAX_SETTERS or any(isinstance(o, Instance) for v in found for o in options(v)):
             return None
         known = ev.attribute_cache[key] = join(found)
-    return known
+    return known.along(Step(span, f"{KEPT}in {name}")) if known.origins() else known
 
 
 def _set(ev: Evaluator, variable: External, name: str) -> Iterator[Value]:

@@ -117,6 +117,14 @@ def is_cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) ->
     )
 
 
+def asks_the_hour(node: Expr, depth: int = 0) -> bool:
+    """Whether a test compares the hour of a clock, or its day of the week: ``datetime.now().hour < 12``."""
+    if isinstance(node, (Test, Either)) and depth < 4:
+        return any(asks_the_hour(part, depth + 1) for part in children(node))
+    named = node.func if isinstance(node, Call) and not node.args else node
+    return depth > 0 and isinstance(named, Attr) and named.name in ("hour", "tm_hour", "tm_wday", "weekday")
+
+
 def plain(value: Value) -> object | None:
     if isinstance(value, Const):
         return ("const", value.value)

@@ -104,6 +104,8 @@ def after_calls(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> Val
     if base.init is not None and not _keeps_to_itself(ev, base.init.function):
         return None
     method = ev.program.method(base.cls, node.name)
+    if method is None and objects.getter(ev, base, node.name) is not None:
+        return None
     if method is None:
         return _after_calls(ev, base, node.name, node, frame)
     fields = {f for c in ev.program.mro(base.cls) for m in c.methods.values() for f in m.all_stored()}

@@ -154,7 +154,7 @@ class Evaluator:
         self.depth = 0
         self.hit_bound = False
         self._resolving = 0
-        self._module_frames: dict[Module, Frame] = {}
+        self._module_frames: dict[tuple[Module, tuple[int, ...]], Frame] = {}
         self._generic: dict[tuple[Function, Class | None], Frame] = {}
         self.following: set[tuple[Phi, Frame]] = set()
         """By activation: the variables of loops that are being followed through one iteration."""
@@ -212,10 +212,12 @@ class Evaluator:
 
     # -- frames -------------------------------------------------------------------------------------------------
 
-    def module_frame(self, module: Module) -> Frame:
-        frame = self._module_frames.get(module)
+    def module_frame(self, module: Module, inside: tuple[int, ...] = ()) -> Frame:
+        """The activation of a module's body, as it is imported or while these loops of a script are running."""
+        frame = self._module_frames.get((module, inside))
         if frame is None:
-            frame = self._module_frames[module] = Frame(module.body, IMPORT)
+            level = CALL if inside else IMPORT
+            frame = self._module_frames[module, inside] = Frame(module.body, level, path_loops=inside)
         return frame
 
     def generic(self, function: Function, cls: Class | None = None, level: int = CALL) -> Frame:
@@ -479,7 +481,7 @@ class Evaluator:
         summary = self.summary(module.body)
         expr = summary.names.get(name)
         if expr is not None:
-            return state.global_state(self, module, name, expr, frame)
+            return state.global_state(self, module, name, expr, frame, span)
         if depth < 6:
             for level, target in module.stars:
                 found = self._star(module, level, target)
@@ -633,7 +635,8 @@ class Evaluator:
     def _ways(self, test: Expr, values: list[Value], frame: Frame) -> Value:
         """What the ways of a test make of a value."""
         ways = conditions.guarded(values, test)
-        return conditions.decided_by(join(ways), ways, lambda: self.eval(test, frame), self.is_cheap(test))
+        cheap = self.is_cheap(test) or decisions.asks_the_hour(test)
+        return conditions.decided_by(join(ways), ways, lambda: self.eval(test, frame), cheap)
 
     def under(self, guard: Guard, made: Value, before: Value, frame: Frame) -> Value:
         """What became of ``before`` where something that makes ``made`` of it stands under a guard."""
@@ -907,10 +910,26 @@ class Evaluator:
             return None
         value = replace(routine, bare=True)
         for decorator in reversed(decorators):
-            found = only(self.eval(decorator, frame), Routine)
-            made = only(self.apply(found, (value,), node, frame), Routine) if found is not None else None
-            value = made if made is not None else value
+            value = self._wrapped(self.eval(decorator, frame), value, node, frame) or value
         return value if value.function is not routine.function else None
+
+    def _wrapped(self, decorator: Value, value: Routine, node: Call, frame: Frame) -> Routine | None:
+        """What a decorator makes of a function: another one, or a method of an object that is called like one."""
+        if isinstance(found := only(decorator, Routine), Routine):
+            return only(self.apply(found, (value,), node, frame), Routine)
+        if isinstance(made := only(decorator, Instance), Instance):
+            called = self.program.method(made.cls, "__call__")
+            found = Routine(called, None, made) if called is not None else None
+            return only(self.apply(found, (value,), node, frame), Routine) if found is not None else None
+        if not isinstance(kind := only(decorator, Type), Type):
+            return None
+        init, called = (self.program.method(kind.cls, name) for name in ("__init__", "__call__"))
+        if init is None or called is None:
+            return None
+        wrapper = Instance(kind.cls, self.span(frame, node), None, IMPORT)
+        bare = Call(node.at, node.func, (), (), node.loops, node.guards)
+        target = self.activation(Routine(init, None, wrapper, ((value,), ())), bare, frame)
+        return Routine(called, None, replace(wrapper, init=target)) if target is not None else None
 
     def replies(self, function: Function) -> bool:
         """Whether a function sends a request itself and returns what the model says: a wrapper of a client."""

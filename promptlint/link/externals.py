@@ -11,7 +11,7 @@ from promptlint.expression import Attr, Call
 from promptlint.frozen import replace
 from promptlint.index import Function
 from promptlint.knowledge import SinkRow, SourceRow
-from promptlint.link import containers, functions, methods, mutations, prompts, strings
+from promptlint.link import containers, functions, jinja, methods, mutations, prompts, strings
 from promptlint.link.given import Given
 from promptlint.link.state import session_value
 from promptlint.link.values import (
@@ -134,6 +134,8 @@ def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame
         return source(row, span, frame.level, full)
     if base.instance and base.name == "pathlib.Path" and name == "parent":
         return base
+    if base.instance and full == f"{jinja.ENVIRONMENT}.globals":
+        return Map({}, span)
     if full == "sys.argv":
         return Hole(full, span)
     # Below what was made by a call of another object, that object is no longer meant.

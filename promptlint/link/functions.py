@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -24,9 +26,11 @@ from promptlint.link import (
 from promptlint.link.given import Given
 from promptlint.link.loops import any_element
 from promptlint.link.values import (
+    CALL,
     IMPORT,
     Const,
     Edit,
+    Entry,
     External,
     FilePath,
     History,
@@ -43,6 +47,7 @@ from promptlint.link.values import (
     Routine,
     Seq,
     Text,
+    Type,
     Value,
     held_in,
     join,
@@ -72,6 +77,8 @@ _FORMATS = {
     "pickle": "",
 }
 """Modules that load data, with the format of the text; "" for one that is not read."""
+_PLAIN = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[^\w]|\{\{|\}\})+")
+"""A regular expression that stands for one text."""
 _JINJA_MARKS = ("variable_start_string", "variable_end_string")
 
 
@@ -282,6 +289,24 @@ def _dedent(ev: Evaluator, args: Given) -> Value | None:
     return strings.mapped(value, textwrap.dedent) if isinstance(value, Text) else value
 
 
+def _docstring(ev: Evaluator, args: Given) -> Value | None:
+    value = args.get(0)
+    written = ev.attribute(value, "__doc__", args.span, args.frame) if isinstance(value, (Routine, Type)) else None
+    return strings.mapped(written, inspect.cleandoc) if isinstance(written, Text) else None
+
+
+def _substituted(ev: Evaluator, args: Given) -> Value | None:
+    """``re.sub(pattern, new, text)`` of a pattern that is plain text; another one leaves the order of the pieces."""
+    pattern, new, source = args.get(0, "pattern"), args.get(1, "repl"), args.get(2, "string")
+    spelled = literal(pattern) if pattern is not None else None
+    if not isinstance(source, Text) or spelled is None or not isinstance(new, (Text, Hole)):
+        return None
+    plain = _PLAIN.fullmatch(spelled)
+    if plain is not None:
+        return strings.replaced(ev, source, re.sub(r"\\(.)", r"\1", spelled), new, args.span)
+    return None if new.origins() else source
+
+
 def _template(ev: Evaluator, args: Given) -> Value | None:
     return External("string.Template", args.span, instance=True, arguments=tuple(args.values))
 
@@ -295,19 +320,46 @@ def _made(name: str) -> _Function:
     return apply
 
 
+def _buffer(ev: Evaluator, args: Given) -> Value | None:
+    """A buffer of text, as the list of what is written to it."""
+    first = args.get(0, "initial_value")
+    return Seq("list", (One(first, args.span),) if first is not None else (), args.span)
+
+
 def _jinja_template(ev: Evaluator, environment: External, name: str, args: Given) -> Value:
     """A template of an environment: from text, or from a file that the loader finds."""
     value = args.get(0, "source" if name == "from_string" else "name") or args.hole()
-    loader = environment.keywords.get("loader")
     file = literal(value)
     if name == "get_template":
-        folder = _folder(ev, loader, args) if isinstance(loader, External) else None
-        value = (
-            methods._file_text(ev, folder / file, args)
-            if folder is not None and file
-            else args.hole((), persistent=True)
-        )
-    return External(jinja.TEMPLATE, args.span, True, (value,), environment.keywords, level=args.level)
+        value = (_template_file(ev, environment, file, args) if file else None) or args.hole((), persistent=True)
+    keywords = {**environment.keywords, "globals": _template_globals(ev, environment)}
+    return External(jinja.TEMPLATE, args.span, True, (value,), keywords, level=args.level)
+
+
+def _template_file(ev: Evaluator, made: External, name: str, args: Given) -> Value | None:
+    """The text of a file that the loader of an environment, or of a template of it, finds."""
+    loader = made.keywords.get("loader")
+    folder = _folder(ev, loader, args) if isinstance(loader, External) else None
+    return methods._file_text(ev, folder / name, args) if folder is not None else None
+
+
+def _template_globals(ev: Evaluator, environment: External) -> Map:
+    """What all templates of an environment can name, by the code around the place where it is made."""
+    module = next((m for m in ev.program.modules if m.path == environment.span.path), None)
+    maker = ev.program.function_at(environment.span)
+    names: dict[str, Entry] = {}
+    for function in filter(None, (maker, module.body if module is not None else None)):
+        for write in ev.summary(function).filled:
+            if write.name != "globals":
+                continue
+            frame = ev.module_frame(function.module)
+            if function is maker:
+                level = environment.level if environment.level is not None else CALL
+                frame = ev.new_frame(function, level, this=ev.generic(function).this)
+            owners = options(ev.eval(write.base, frame))
+            if any(isinstance(o, External) and o.span == environment.span for o in owners):
+                names |= next((o.entries for o in options(ev.eval(write.value, frame)) if isinstance(o, Map)), {})
+    return Map(names, environment.span)
 
 
 def _folder(ev: Evaluator, loader: External, args: Given) -> Path | None:
@@ -340,7 +392,9 @@ def _rendered(ev: Evaluator, template: External, args: Given) -> Value:
         # A file that is not there to be read: what it says stands around what is filled in.
         around = Piece(args.span, None, name="the rest of the template", persistent=True)
         return Text((Piece(args.span, None, filled.origins(), filled.name), around))
-    names = dict(args.keywords)
+    shared = template.keywords.get("globals")
+    names = {k: e.value for k, e in shared.entries.items()} if isinstance(shared, Map) else {}
+    names |= args.keywords
     rest = list(args.rest)
     for given in args.values:
         for option in options(given):
@@ -353,7 +407,12 @@ def _rendered(ev: Evaluator, template: External, args: Given) -> Value:
     marks = jinja.Marks(begin or "{{", end or "}}")
     unknown_names = union(*(r.origins() for r in rest))
     frame, at = args.frame, args.node.at
-    return jinja.render(ev, source, names, unknown_names, args.span, frame.module, at, args.level, marks)
+
+    def load(name: str) -> Text | None:
+        found = _template_file(ev, template, name, args)
+        return found if isinstance(found, Text) else None
+
+    return jinja.render(ev, source, names, unknown_names, args.span, frame.module, at, args.level, marks, load)
 
 
 def _partial(ev: Evaluator, args: Given) -> Value | None:
@@ -637,6 +696,21 @@ def _clock_format(index: int) -> Callable[[Evaluator, Given], Value | None]:
     return apply
 
 
+def _said_time(name: str) -> _Function:
+    """A time that words tell: ``numpy.datetime64("now", "D")``."""
+
+    def apply(ev: Evaluator, args: Given) -> Value | None:
+        word = literal(args.values[0]) if args.values else None
+        if word not in ("now", "today"):
+            return args.get(0) or args.hole()
+        told = externals.source(ev.knowledge.sources[name], args.span, args.level, ev.snippet(args.frame, args.node.at))
+        unit = literal(args.values[1]) if len(args.values) > 1 else None
+        step = unit or ("D" if word == "today" else "s") if name == "numpy.datetime64" else ""
+        return strings.coarsened(told, clocks.STEPS.get(step, strings.MICROSECOND))
+
+    return apply
+
+
 _Function = Callable[["Evaluator", Given], "Value | None"]
 FUNCTIONS: dict[str, _Function] = {
     **dict.fromkeys(containers.SPANS, _span_of_time),
@@ -684,6 +758,8 @@ FUNCTIONS: dict[str, _Function] = {
     "copy.deepcopy": _copy("deep"),
     "typing.cast": _second,
     "textwrap.dedent": _dedent,
+    "inspect.getdoc": _docstring,
+    "re.sub": _substituted,
     "inspect.cleandoc": _dedent,
     "string.Template": _template,
     **{
@@ -732,6 +808,12 @@ FUNCTIONS: dict[str, _Function] = {
     "aiofiles.open": _open,
     "os.getenv": _getenv,
     "os.environ.get": _getenv,
+    "io.StringIO": _buffer,
+    **dict.fromkeys(
+        ("asyncio.get_event_loop", "asyncio.get_running_loop", "asyncio.new_event_loop"), _made("asyncio.EventLoop")
+    ),
+    "asyncio.TaskGroup": _made("asyncio.TaskGroup"),
+    "asyncio.run_coroutine_threadsafe": _same,
     "asyncio.to_thread": _run,
     "anyio.to_thread.run_sync": _run,
     "asyncio.run": _same,
@@ -743,4 +825,5 @@ FUNCTIONS: dict[str, _Function] = {
     "dataclasses.asdict": _asdict,
     "dataclasses.replace": _replaced,
     "time.strftime": _clock_format(1),
+    **{name: _said_time(name) for name in ("numpy.datetime64", "pandas.Timestamp", "pandas.to_datetime")},
 }

@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
 
 
-UNDER_A_KEY = "kept under a key"
+KEPT = "kept "
+"""How a step begins with which a state is read, or a cell of it is written."""
+UNDER_A_KEY = f"{KEPT}under a key"
 """The step with which something is put into a dict that keeps what stands under other keys."""
 
 
@@ -136,7 +138,8 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
             if known is None:
                 entries[name] = replace(entry, optional=True)
             else:
-                made = grown(ev, known.value, entry.value, Cell(root, name), span, level, history)
+                put = _entered(entry.value, Step(entry.span, f"{KEPT}under {name!r}"))
+                made = grown(ev, known.value, put, Cell(root, name), span, level, history)
                 entries[name] = Entry(made, entry.span, known.optional)
         return replace(before, entries=entries, rest=_grown_cells(ev, before, value, root, span, level, history))
     if isinstance(before, Instance) and isinstance(value, Instance) and value.cls is before.cls and before.overrides:

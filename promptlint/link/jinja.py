@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,25 @@ class _Assignment:
     expression: str
 
 
-_Node = Piece | _Output | _Branch | _Loop | _Assignment
+@dataclass(frozen=True, slots=True)
+class _Include:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Extends:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    name: str
+    body: tuple[_Node, ...]
+
+
+_Node = Piece | _Output | _Branch | _Loop | _Assignment | _Include | _Extends | _Block
+Load = Callable[[str], Text | None]
+"""The text of another template of the same environment, where it is there to be read."""
 _Token = Piece | _Output | str
 _FOR = re.compile(r"for\s+(.+?)\s+in\s+(.+?)(?:\s+if\s+.+|\s+recursive)?$", re.DOTALL)
 
@@ -90,10 +108,15 @@ def render(
     at: At,
     level: int,
     marks: Marks,
+    load: Load,
 ) -> Text:
     """``template.render(**names)``; ``rest`` is what names that are not known to be given may depend on."""
-    nodes = _Parser(tuple(_tokens(template, marks))).run()
-    return Text(tuple(_Renderer(ev, rest, span, module, at, level).run(nodes, dict(names))))
+    renderer = _Renderer(ev, rest, span, module, at, level, marks, load)
+    return Text(tuple(renderer.run(_nodes(template, marks), dict(names))))
+
+
+def _nodes(template: Text, marks: Marks) -> tuple[_Node, ...]:
+    return _Parser(tuple(_tokens(template, marks))).run()
 
 
 # --- the text of a template ------------------------------------------------------------------------------------------
@@ -164,6 +187,10 @@ class _Parser:
                 nodes.append(_Assignment(name.strip(), value.strip()))
             elif word == "macro":
                 self.body(("endmacro",))
+            elif word == "block":
+                nodes.append(_Block(rest.split()[0] if rest else "", self.body(("endblock",))[0]))
+            elif word in ("include", "extends"):
+                nodes.append(_Include(rest) if word == "include" else _Extends(rest))
         return tuple(nodes), ""
 
     def branch(self, test: str) -> _Branch:
@@ -178,11 +205,30 @@ class _Parser:
 
 
 class _Renderer:
-    def __init__(self, ev: Evaluator, rest: Origins, span: Span, module: Module, at: At, level: int) -> None:
+    def __init__(
+        self,
+        ev: Evaluator,
+        rest: Origins,
+        span: Span,
+        module: Module,
+        at: At,
+        level: int,
+        marks: Marks,
+        load: Load,
+    ) -> None:
         self.ev, self.rest, self.span = ev, rest, span
         self.module, self.at, self.level = module, at, level
+        self.marks, self.load = marks, load
+        self.inside: tuple[str, ...] = ()
+        """The templates that are being put into each other."""
+        self.blocks: dict[str, tuple[_Block, ...]] = {}
+        """What templates put in the place of blocks, the one that decides first."""
 
     def run(self, nodes: Sequence[_Node], scope: dict[str, Value]) -> Iterator[Piece]:
+        base = next((n for n in nodes if isinstance(n, _Extends)), None)
+        if base is not None:
+            yield from self.extended(base, nodes, scope)
+            return
         for node in nodes:
             match node:
                 case Piece():
@@ -196,6 +242,38 @@ class _Renderer:
                     yield from self.branch(node, scope)
                 case _Loop():
                     yield from self.loop(node, scope)
+                case _Include(name):
+                    yield from self.other(name, scope)
+                case _Block():
+                    yield from self.block((*self.blocks.get(node.name, ()), node), scope)
+
+    def extended(self, base: _Extends, nodes: Sequence[_Node], scope: dict[str, Value]) -> Iterator[Piece]:
+        """The template that this one is based on, with the blocks that it gives."""
+        for node in nodes:
+            if isinstance(node, _Assignment):
+                scope[node.name] = self.value(node.expression, scope)
+            elif isinstance(node, _Block):
+                self.blocks[node.name] = (*self.blocks.get(node.name, ()), node)
+        yield from self.other(base.name, scope)
+
+    def block(self, ways: tuple[_Block, ...], scope: dict[str, Value]) -> Iterator[Piece]:
+        """What stands in a block: the first of ``ways``, in which ``super()`` is the next one."""
+        for node in ways[0].body:
+            if node == _Output("super()") and len(ways) > 1:
+                yield from self.block(ways[1:], scope)
+            else:
+                yield from self.run((node,), scope)
+
+    def other(self, name: str, scope: dict[str, Value]) -> Iterator[Piece]:
+        """Another template where a tag names it: text of which nothing is known, if it is not found."""
+        known = re.match(r"""(['"])(.+?)\1""", name)
+        text = self.load(known[2]) if known is not None and known[2] not in self.inside else None
+        if known is None or text is None:
+            yield Piece(self.span, None, self.rest, name=f"the template {name}", persistent=True)
+            return
+        outer, self.inside = self.inside, (*self.inside, known[2])
+        yield from self.run(_nodes(text, self.marks), scope)
+        self.inside = outer
 
     def branch(self, node: _Branch, scope: dict[str, Value]) -> Iterable[Piece]:
         test = self.value(node.test, scope)

@@ -110,6 +110,8 @@ def method(ev: Evaluator, this: Value, name: str, args: Given, qualified: str = 
         return changing
     if name in ("to_messages", "to_string") and all(isinstance(o, (Seq, Text)) for o in options(this)):
         return this
+    if name == "result" and all(isinstance(o, (Seq, Text, Map, Instance)) for o in options(this)):
+        return this  # what a task or a future gives
     results = []
     for option in options(this):
         if isinstance(option, Text):
@@ -183,13 +185,18 @@ def _text_method(ev: Evaluator, this: Text, name: str, args: Given) -> Value:
             return Const(getattr(this.literal, name)(ends), args.span)
     if name in ("startswith", "endswith", "isdigit", "find", "count", "index"):
         return args.hole(union(this.origins(), args.origins))
-    if name in ("split", "splitlines", "rsplit", "partition"):
+    if name in ("split", "splitlines", "rsplit", "partition", "rpartition"):
         known = this.literal
         parted = clocks.parts(this, name, args.values[0] if args.values else None, args.span)
         if parted is not None:
             return parted
         if known is not None and len(known) < 4000 and not args.values:
             parts = known.split() if name == "split" else known.splitlines()
+            if len(parts) <= 40:
+                return Seq("list", tuple(One(text(p, args.span), args.span) for p in parts), args.span)
+        between = literal(args.values[0]) if known is not None and len(args.values) == 1 else None
+        if known is not None and between and len(known) < 4000 and name != "splitlines":
+            parts = list(getattr(known, name)(between))
             if len(parts) <= 40:
                 return Seq("list", tuple(One(text(p, args.span), args.span) for p in parts), args.span)
         if known is not None and name == "splitlines":
@@ -219,6 +226,8 @@ def _list_method(ev: Evaluator, this: Seq, name: str, args: Given) -> Value:
         return replace(this, copied="shallow")
     if name in ("__enter__", "__iter__"):
         return this
+    if name in ("getvalue", "read"):
+        return strings.joined(ev, text("", args.span), this, args.span)  # the text that was written to a buffer
     if name in ("pop", "popleft"):
         return any_element(this, args.span, ev.snippet(args.frame, args.node.at))
     if name in ("union", "difference", "intersection", "symmetric_difference"):
@@ -226,6 +235,8 @@ def _list_method(ev: Evaluator, this: Seq, name: str, args: Given) -> Value:
         return containers.binary(ev, "|" if name == "union" else "-", replace(this, kind="set"), other, args.span, name)
     if name in ("append", "extend", "insert", "remove", "clear", "sort", "reverse", "add", "discard", "update"):
         return Const(None, args.span)
+    if name in ("write", "writelines", "seek"):
+        return args.hole(())
     return args.hole(union(this.origins(), args.origins))
 
 
@@ -399,7 +410,7 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: Given, qual
     if this.name == "json.text" and name in ("encode", "decode", "strip"):
         return this
     if this.name == contexts.TYPE and name == "get":
-        return contexts.value_of(ev, this, args.node) or this.keywords.get("default") or args.hole()
+        return contexts.value_of(ev, this, args.node, args.span) or this.keywords.get("default") or args.hole()
     if this.name == "pathlib.Path":
         if name in ("read_text", "open"):
             return functions._content(ev, this, args)
@@ -427,6 +438,10 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: Given, qual
         return replace(made, this=this)
     if name in ("run_in_executor", "to_thread", "submit", "apply", "run_sync"):
         return _apply(ev, args, 1 if name == "run_in_executor" else 0)
+    if name in ("run_until_complete", "create_task") and this.name.startswith("asyncio."):
+        return args.get(0) or args.hole()
+    if name == "map" and this.name.startswith(("concurrent.futures.", "multiprocessing.")):
+        return functions._map(ev, args) or args.hole()
     deps = union(this.origins(), externals.unknown(ev, name, args).origins())
     return args.hole(deps, window=_queried(args) if name in _FETCHES else externals._window(args))
 

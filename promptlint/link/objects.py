@@ -11,7 +11,7 @@ from promptlint.expression import (
     Star,
 )
 from promptlint.index import Class, Function
-from promptlint.link import binding, construction, state
+from promptlint.link import binding, construction, state, strings
 from promptlint.link.program import MAX_FAMILY, is_abstract
 from promptlint.link.values import (
     CALL,
@@ -145,6 +145,8 @@ def as_declared(ev: Evaluator, made: Value, function: Function, span: Span) -> V
 def class_attribute(ev: Evaluator, base: Type, name: str, span: Span) -> Value:
     """``Class.name``."""
     cls = base.cls
+    if name == "__doc__" and "__doc__" not in cls.fields:
+        return text(cls.docstring, span)
     method = ev.program.method(cls, name)
     if method is not None:
         if "classmethod" in method.decorator_names:
@@ -169,12 +171,18 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
     program = ev.program
     if name == "__class__":
         return Type(base.cls)
+    if name == "__doc__" and "__doc__" not in base.cls.fields:
+        return text(base.cls.docstring, span)
     methods = program.overrides(base.cls, name) if not base.exact else []
     if not methods:
         own = program.method(base.cls, name)
         methods = [own] if own is not None else []
     if methods:
         return join(method(ev, base, m, span, frame) for m in methods)
+    if hasattr(str, name) and (member := strings.member_text(ev, base)) is not None:
+        return ev.attribute(member, name, span, frame)
+    if (read := getter(ev, base, name)) is not None:
+        return _read(ev, base, read, level_of_line(ev, frame, span), span)
     if base.init is None and not base.exact and _is_given(ev, base.cls, name, span):
         origin = Origin("input", f"the parameter {name}", base.span, CALL, frozenset({Axis.CALL}))
         return Hole(name, span, (origin,), root=True)
@@ -210,15 +218,34 @@ def method(ev: Evaluator, base: Instance, method: Function, span: Span, frame: F
     names = method.decorator_names
     if names & {"property", "cached_property", "computed_field"}:
         level = min(base.level, SESSION) if "cached_property" in names else level_of_line(ev, frame, span)
-        target = ev.new_frame(method, level, this=base, depth=len(ev.running))
-        if ev.running.count(method) >= 2:
-            return Hole(method.name, span)
-        result = as_declared(ev, ev.result(target, method, span), method, span)
-        step = Step(span, f"read from the property {method.name}")
-        return result.along(step)
+        return _read(ev, base, method, level, span)
     if "staticmethod" in names:
         return Routine(method, None, None)
     return Routine(method, None, base)
+
+
+def _read(ev: Evaluator, base: Instance, read: Function, level: int, span: Span) -> Value:
+    """What a property gives whose getter this is."""
+    if ev.running.count(read) >= 2:
+        return Hole(read.name, span)
+    target = ev.new_frame(read, level, this=base, depth=len(ev.running))
+    if not read.is_method and read.parameters:
+        target.arguments[read.parameters[0].name] = base  # a lambda
+    result = as_declared(ev, ev.result(target, read, span), read, span)
+    name = f"the property {read.name}" if read.name != "<lambda>" else "a property"
+    return result.along(Step(span, f"read from {name}"))
+
+
+def getter(ev: Evaluator, base: Instance, name: str) -> Function | None:
+    """The function that ``name = property(function)`` in the body of a class reads with."""
+    made = next((c.fields[name][1] for c in ev.program.mro(base.cls) if name in c.fields), None)
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name) or made.func.id != "property":
+        return None
+    read = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "fget"), None)
+    if isinstance(read, ast.Name):
+        return ev.program.method(base.cls, read.id)
+    found = base.cls.module.definitions.get(read) if isinstance(read, ast.Lambda) else None
+    return found if isinstance(found, Function) else None
 
 
 def level_of_line(ev: Evaluator, frame: Frame, span: Span) -> int:

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from promptlint.expression import (
+    AfterLoop,
     Attr,
     Call,
     Definition,
+    Either,
     Expr,
     Global,
     Guard,
     Import,
+    Literal,
+    LoopState,
     Param,
     Phi,
     unchanged,
@@ -52,8 +56,7 @@ if TYPE_CHECKING:
 
 
 MAX_WRITERS = 24
-KEPT = "kept in "
-"""How the step begins with which a state is read."""
+CONSTRUCTORS = ("__init__", "__post_init__", "__new__", "model_post_init")
 SETUP = frozenset(
     [
         "__init__",
@@ -119,11 +122,12 @@ def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:
         before, result = result, _apply_step(ev, base, name, result, write)
         if result is not before:
             result = _switched(ev, name, before, result, write)
-    result = _one_history(result)
-    if result.origins():
-        step = Step(span, f"{KEPT}{base.cls.name}.{name}")
-        result = result.along(step)
-    return result
+    return _kept(_one_history(result), f"{base.cls.name}.{name}", span)
+
+
+def _kept(value: Value, name: str, span: Span) -> Value:
+    """What a state holds, as it is read at ``span``."""
+    return value.along(Step(span, f"{growth.KEPT}in {name}")) if value.origins() else value
 
 
 def _switched(ev: Evaluator, name: str, before: Value, after: Value, step: _Written) -> Value:
@@ -149,7 +153,7 @@ def initial(ev: Evaluator, base: Instance, name: str, span: Span) -> Value | Non
             return given
     frame = base.init
     for c in program.mro(base.cls):
-        for special in ("__init__", "__post_init__", "model_post_init", "__new__"):
+        for special in CONSTRUCTORS:
             init = c.methods.get(special)
             if init is None or not init.stores(name):
                 continue
@@ -213,7 +217,7 @@ def changes(ev: Evaluator, base: Instance, name: str, borrowed: bool = False) ->
         classes += program.subclasses(base.cls)
     for c in classes:
         for method in c.methods.values():
-            if method.name in ("__init__", "__post_init__", "__new__", "model_post_init") or not method.stores(name):
+            if method.name in CONSTRUCTORS or not method.stores(name):
                 continue
             if not method.parameters or "staticmethod" in method.decorator_names:
                 continue
@@ -266,9 +270,23 @@ def _global_changes(ev: Evaluator, module: Module, name: str) -> Iterator[tuple[
             step = ev.summary(function).exit.get(name)
             if step is not None:
                 yield function, step, False
+    for function in ev.program.storing(name, module):
+        if function.module is not module:
+            for path, step in ev.summary(function).exit.items():
+                if path.endswith(name) and _is_name_of(ev, path, function, module, name):
+                    yield function, step, False
     outer = (f for f in module.functions if f.parameter(name) is None)
     for lender in lent.lenders(ev, outer, name, name):
         yield from ((function, expr, True) for function, expr in lent.borrowers(ev, lender))
+
+
+def _is_name_of(ev: Evaluator, path: str, function: Function, module: Module, name: str) -> bool:
+    """Whether ``path``, in a function of another module, is what a name at the top level of ``module`` holds."""
+    head, _, rest = path.partition(".")
+    target = ev.program.imported(head, function.module) if function.parameter(head) is None else None
+    if target is None:
+        return False
+    return ev.program.resolve(f"{target}.{rest}" if rest else target, function.module) == (module, name)
 
 
 def name_of(root: object) -> str:
@@ -308,8 +326,8 @@ def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _
     function, expr, where, inside, borrowed = step
     level = _step_level(ev, base, function)
     made = where is not None and isinstance(unchanged(where), Call)
-    if made:
-        level = max(level, base.level)
+    if made or (where is None and base.exact):
+        level = max(level, base.level)  # what sets an object up runs as often as that is made
     root = (base.cls, name)
     key = ("step", function, name, base.cls)
     if key in ev.attributes_active:
@@ -452,15 +470,15 @@ def _one_history(value: Value) -> Value:
     return replace(value, items=tuple(items))
 
 
-def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Frame) -> Value:
-    """A module-level name: its value after import, and what functions make of it later."""
-    before = ev.eval(expr, frame)
+def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Frame, span: Span) -> Value:
+    """A module-level name that is read at ``span``: its value after import, and what functions make of it later."""
+    before = _while_running(ev, expr, frame)
     if isinstance(before, (Routine, Type)) or (isinstance(before, External) and not before.instance):
         return before
     key = ("global", module, name)
     cached = ev.attribute_cache.get(key)
     if cached is not None:
-        return cached
+        return _kept(cached, name, span)
     if key in ev.attributes_active:
         return before
     changing = list(_global_changes(ev, module, name))
@@ -487,9 +505,28 @@ def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Fr
             result = growth.grown(ev, result, value, key, function.module.span(step.at), level, history=True)
     finally:
         ev.attributes_active.discard(key)
-    result = _one_history(result)
-    ev.attribute_cache[key] = result
-    return result
+    result = ev.attribute_cache[key] = _one_history(result)
+    return _kept(result, name, span)
+
+
+def _while_running(ev: Evaluator, expr: Expr, frame: Frame) -> Value:
+    """What a module-level name holds when a function reads it: while an endless loop of a script is running."""
+    if isinstance(expr, Either) and any(isinstance(o, AfterLoop) for o in expr.options):
+        return join(_while_running(ev, o, frame) for o in expr.options)
+    if isinstance(expr, AfterLoop) and _goes_on(ev, expr.phi.state, frame):
+        return ev.eval(expr.phi, ev.module_frame(frame.module, expr.phi.state.around))
+    return ev.eval(expr, frame)
+
+
+def _goes_on(ev: Evaluator, loop: LoopState, frame: Frame) -> bool:
+    """Whether a loop of a module is what a script does: nothing ends it, or it asks for input."""
+    if loop.iterable is not None:
+        return False
+    endless = isinstance(loop.test, Literal) and bool(loop.test.value)
+    return endless or any(
+        loop.id in call.loops and isinstance(call.func, Global) and call.func.name == "input"
+        for call in ev.summary(frame.function).calls
+    )
 
 
 def _settle(value: Value) -> None:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from promptlint.link.frame import Frame
 
 DAY, HOUR, MINUTE, SECOND, MICROSECOND = 86400.0, 3600.0, 60.0, 1.0, 1e-6
+HALF_DAY = DAY / 2
 MONTH, YEAR = 30 * DAY, 365 * DAY
 _DIRECTIVES = {
     MICROSECOND: "fN",
@@ -83,6 +84,9 @@ def without_time(value: Value) -> Value:
     return value
 
 
+TEXT_BASES = frozenset(["str", "builtins.str", "enum.StrEnum", "StrEnum"])
+
+
 def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
     """``str(value)`` as pieces of text."""
     if isinstance(value, Text):
@@ -116,7 +120,8 @@ def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
             target = ev.generic(method, value.cls)
             bound = type(target)(method, value.level, {}, value, None, (), target.depth)
             return pieces(ev, ev.result(bound, method, span), span)
-        return (Piece(span, None, (), value.cls.name),)
+        member = member_text(ev, value)
+        return member.pieces if member is not None else (Piece(span, None, (), value.cls.name),)
     if isinstance(value, External) and value.name == "json.text" and value.arguments:
         of = value.arguments[0]
         told = (i for i in of.items if isinstance(i, History)) if isinstance(of, Seq) else iter(())
@@ -129,6 +134,13 @@ def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
     if isinstance(value, (Routine, Sent)):
         return (Piece(span, None, value.origins(), "value"),)
     return (Piece(span, None, value.origins(), "value"),)
+
+
+def member_text(ev: Evaluator, value: Instance) -> Text | None:
+    """The text that a member of an enumeration of texts is."""
+    held = value.given("value") if "value" in value.overrides else None
+    bases = ev.program.foreign_bases(value.cls) if isinstance(held, Text) else frozenset()
+    return held if isinstance(held, Text) and bases & TEXT_BASES else None
 
 
 def _dumped(text: External) -> Origins:
