@@ -73,6 +73,7 @@ _GUARDS = {
     "threshold": "above a threshold",
     "error": "on an error path",
     "command": "on a command of the user",
+    "round": "in one round of a loop",
     "configuration": "with an option switched on",
 }
 
@@ -165,7 +166,7 @@ def under_guard(guard: str | None, severity: Severity, confidence: Confidence) -
     """The level of something that only happens under a guard ("always" or ``None``: no guard)."""
     if guard in (None, "always"):
         return severity, confidence
-    if guard == "command":
+    if guard in ("command", "round"):
         return min(severity, Severity.WARNING), min(confidence, Confidence.MEDIUM)
     return Severity.INFO, confidence
 
@@ -490,8 +491,8 @@ def cost(request: Request, broken: Break) -> str:
 def how_often(broken: Break) -> str:
     """When the bytes of the cause change, for a message: "changes on every turn"."""
     cause, per_turn = broken.cause, broken.scope is Scope.TURN
-    if cause.conditional == "command":
-        return f"changes {_GUARDS['command']}"
+    if cause.conditional in ("command", "round"):
+        return f"changes {_GUARDS[cause.conditional]}"
     if broken.scope is Scope.PROCESS:
         return "differs from machine to machine" if cause.axes == {Axis.MACHINE} else "differs from process to process"
     grain = cause.grain or 0

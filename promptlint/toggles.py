@@ -100,7 +100,7 @@ def as_intended(found: T) -> T:
 
 def _asked_for(cause: Cause, parameter: Parameter) -> bool:
     """Whether a change is what somebody asks for now and then: a command, an option of the caller."""
-    if cause.conditional is not None:
+    if cause.conditional not in (None, "round"):
         return True
     handed = cause.what.startswith("the parameter ")
     return handed and not (parameter.alternatives and _SAYS.match(cause.what))

@@ -231,21 +231,24 @@ class _Builder(Layout):
         super()._tools()
         listed = self.segments[first:]
         if listed and all(s.optional for s in listed) and self.histories_known():
-            causes = dict.fromkeys((*listed[0].causes, *self._deciding_tools()))
-            self.segments[first] = replace(listed[0], causes=tuple(causes))
+            decided = list(self._deciding_tools())
+            causes = dict.fromkeys((*listed[0].causes, *(cause for cause, _ in decided)))
+            where = decided[0][1] if decided else listed[0].span
+            self.segments[first] = replace(listed[0], causes=tuple(causes), span=where)
 
-    def _deciding_tools(self) -> Iterator[Cause]:
-        """What decides from turn to turn whether any tools are sent: the words of the user, a state that goes on.
+    def _deciding_tools(self) -> Iterator[tuple[Cause, Span]]:
+        """What decides from turn to turn whether any tools are sent, and where: words of the user, a state, a counter.
 
-        Not an option that a caller sets, and not the last round of a loop, which is to end in an answer.
+        Not an option that a caller sets.
         """
         for choice, frame in self._choices(("tools",)):
+            place = frame.module.span((choice.test or choice).at)
             for cause in self._causes_of_test(Guard(choice.test), frame, without="reply"):
                 known = "opaque-call" not in cause.features or cause.what.startswith("the parameter ")
                 said = known and cause.kind in ("state", "user") and self._asks_of_text(choice.test, frame)
-                counted = cause.kind == "counter" and cause.moment is Moment.CALL and not self._loops(cause.origin)
+                counted = cause.kind == "counter" and (cause.conditional == "round" or cause.moment is Moment.CALL)
                 if said or counted or SWITCHED in cause.features:
-                    yield replace(cause, kind="conditional")
+                    yield replace(cause, kind="conditional"), place
 
     def _asks_of_text(self, test: Expr | None, frame: Frame) -> bool:
         """Whether a test looks into what the user says."""

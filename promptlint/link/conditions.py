@@ -130,7 +130,7 @@ def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Val
     if not any(one_sided):
         return value
     asked = test()
-    deps = union(tuple(replace(o, guard="command") for o in _conditions(asked)), _parts_of_a_day(asked))
+    deps = union(tuple(replace(o, guard=o.guard or "command") for o in _conditions(asked)), _parts_of_a_day(asked))
     if not deps:
         return value
     return Text(
@@ -152,6 +152,11 @@ def _parts_of_a_day(test: Value) -> Origins:
     """The clocks of which a test finds no more than what part of a day it is, or what day: ``hour < 12``."""
     timed = (o for o in test.origins() if o.kind == "time" and o.what != ELAPSED and (o.grain or 0) >= HOUR)
     return tuple(replace(o, grain=max(o.grain or 0, HALF_DAY)) for o in timed)
+
+
+def in_one_round(deps: Origins) -> Origins:
+    """The counters among what a test depends on as what only one round of their loop changes: ``step == last``."""
+    return tuple(replace(o, guard=o.guard or "round") if o.kind == "counter" and o.what != ELAPSED else o for o in deps)
 
 
 def tested(value: Value) -> Origins:

@@ -17,6 +17,7 @@ from promptlint.expression import (
     Import,
     Literal,
     Param,
+    Phi,
     SeqOf,
     Star,
     Test,
@@ -115,6 +116,11 @@ def is_cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) ->
     return (
         isinstance(node, (Element, Binary)) and depth < 3 and all(is_cheap(c, depth + 1, bound) for c in children(node))
     )
+
+
+def looks_for_a_round(test: Test) -> bool:
+    """Whether a test compares the counter of a loop with something that it reaches once."""
+    return test.op in (*_ORDERS, "==", "!=") and any(isinstance(part, (Element, Phi)) for part in test.parts)
 
 
 def asks_the_hour(node: Expr, depth: int = 0) -> bool:

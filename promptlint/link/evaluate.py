@@ -607,10 +607,9 @@ class Evaluator:
         known = decisions.outcome(node.op, values)
         if known is not None:
             return Const(known, self.span(frame, node))
-        typed = switches.typed(node, self.span(frame, node), frame.level)
-        return Hole(
-            self.snippet(frame, node.at), self.span(frame, node), typed or union(*map(conditions.tested, values))
-        )
+        deps = switches.typed(node, self.span(frame, node), frame.level) or union(*map(conditions.tested, values))
+        deps = conditions.in_one_round(deps) if decisions.looks_for_a_round(node) else deps
+        return Hole(self.snippet(frame, node.at), self.span(frame, node), deps)
 
     def _either(self, node: Either, frame: Frame) -> Value:
         if node.test is None:
