@@ -11,7 +11,7 @@ from promptlint.expression import Attr, Call
 from promptlint.frozen import replace
 from promptlint.index import Function
 from promptlint.knowledge import SinkRow, SourceRow
-from promptlint.link import containers, functions, jinja, methods, mutations, prompts, strings
+from promptlint.link import containers, functions, jinja, methods, mutations, prompts, stores, strings
 from promptlint.link.given import Given
 from promptlint.link.state import session_value
 from promptlint.link.values import (
@@ -204,7 +204,7 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
             return strings.coarsened(args.hole(), row.grain)  # it only renders what it is given
         if row.name in _COMMANDS and _tells_the_machine(args):
             row = replace(row, axes=(Axis.MACHINE.value,))
-        return source(row, args.span, args.level, shown)
+        return stores.filled(ev, name.rpartition(".")[2], args, source(row, args.span, args.level, shown))
     last = name.rpartition(".")[2]
     prompt = prompts.made(ev, name, args.values, args.keywords, args.span)
     if prompt is not None:

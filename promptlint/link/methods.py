@@ -308,9 +308,8 @@ def _path_method(ev: Evaluator, this: FilePath, name: str, args: Given) -> Value
     if name in ("glob", "rglob", "iterdir"):
         row = ev.knowledge.sources.get(f"pathlib.Path.{name}")
         if row is not None:
-            return externals.source(
-                row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50)
-            )
+            listing = externals.source(row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
+            return stores.filled(ev, name, args, listing)
     return args.hole((), persistent=True)
 
 
@@ -404,9 +403,8 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: Given, qual
     full = qualified or f"{this.name}.{name}"
     row = ev.knowledge.sources.get(full)
     if row is not None:
-        return externals.source(
-            row, args.span, args.frame.level_at(args.node.loops), ev.snippet(args.frame, args.node.at, 50)
-        )
+        made = externals.source(row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
+        return stores.filled(ev, name, args, made)
     if this.name == "json.text" and name in ("encode", "decode", "strip"):
         return this
     if this.name == contexts.TYPE and name == "get":

@@ -28,7 +28,8 @@ from promptlint.expression import (
     unchanged,
     within,
 )
-from promptlint.link import growth
+from promptlint.frozen import replace
+from promptlint.link import conditions, growth
 from promptlint.link.slices import is_same
 from promptlint.link.values import CALL, WRITTEN, Const, Edit, History, Hole, Map, Origin, Seq, Value, join, options
 from promptlint.request import Axis
@@ -114,6 +115,7 @@ def is_written(ev: Evaluator, source: Expr, frame: Frame) -> bool:
 
 
 _READS = frozenset(("read_text", "read", "readlines"))
+_LISTINGS = frozenset(("listdir", "scandir", "iterdir", "glob", "iglob", "rglob", "walk"))
 _TEXT_WRITERS = ("write", "write_text", "writelines")
 _MISSING = frozenset(("exists", "is_file", "isfile"))
 _ADDS = re.compile(r"\binsert\s+(?:or\s+\w+\s+)?into\s+[\"`\[]?(\w+)[\"`\]]?\s*(?:\(([^)]*)\))?", re.IGNORECASE)
@@ -132,15 +134,68 @@ def rewritten(ev: Evaluator, name: str, args: Given) -> Value | None:
         writers = tuple(_row_writers(ev, module, query))
     else:
         return None
-    if not writers:
-        return None
-    shown = ev.snippet(args.frame, node.at)
+    return Hole(ev.snippet(args.frame, node.at), args.span, (_origin(ev, args, writers),)) if writers else None
+
+
+def _origin(ev: Evaluator, args: Given, writers: tuple[tuple[Function, Call], ...]) -> Origin:
+    shown = ev.snippet(args.frame, args.node.at)
     ev.writers_of[args.span] = writers
     function, call = writers[0]
     step = Step(function.module.span(call.at), f"written here, in {function.name}()")
     axes = frozenset({Axis.CALL, Axis.TURN})
-    origin = Origin(WRITTEN, f"{shown}, which the program writes to,", args.span, args.level, axes, steps=(step,))
-    return Hole(shown, args.span, (origin,))
+    return Origin(WRITTEN, f"{shown}, which the program writes to,", args.span, args.level, axes, steps=(step,))
+
+
+def filled(ev: Evaluator, name: str, args: Given, listing: Value) -> Value:
+    """What a folder holds, which is more from turn to turn where the same module puts new files into it."""
+    module, func = args.frame.module, args.node.func
+    if name not in _LISTINGS or not isinstance(listing, Seq) or not isinstance(func, Attr):
+        return listing
+    if not any(writer in module.called for writer in _TEXT_WRITERS):
+        return listing
+    summary = ev.summary(args.frame.function)
+    folder = args.node.args[0] if _is_module(func) and args.node.args else func.base
+    writers = tuple(_fillers(ev, module, _named(ev, module, _place(folder, summary))))
+    if not writers:
+        return listing
+    origin = _origin(ev, args, writers)
+    items = tuple(replace(i, held=conditions.with_condition(i.value, (origin,))) for i in listing.items)
+    return replace(listing, items=items)
+
+
+def _fillers(ev: Evaluator, module: Module, folder: Place) -> Iterator[tuple[Function, Call]]:
+    """The calls that write to a file of a folder which has a name of its own each time."""
+    for name in _TEXT_WRITERS if folder else ():
+        for function in module.called.get(name, ()):
+            summary = ev.summary(function)
+            for call in summary.calls:
+                file = _file(call.func) if _name(call.func) == name else None
+                if file is None or not isinstance(file, (Call, Binary)):
+                    continue
+                head, last = (file.left, file.right) if isinstance(file, Binary) else (file.args[0], file.args[-1])
+                if not isinstance(last, Literal) and _named(ev, module, _place(head, summary)) == folder:
+                    yield function, call
+
+
+def _file(node: Expr) -> Expr | None:
+    """The path of the file that something is written to, where it is joined of a folder and a name."""
+    for _ in range(MAX_NESTING):
+        match node:
+            case Call(func=func, args=args) if _name(func) in _OPENERS and args and not isinstance(func, Attr):
+                node = args[0]
+            case Call(func=Attr(base=Import()), args=args) if _name(node.func) in _OPENERS and args:
+                node = args[0]
+            case Call(func=Attr(name=name) as func, args=args):
+                if name in ("join", "joinpath") and len(args) > 1:
+                    return node
+                node = func.base
+            case After(before=inner) | Phi(before=inner) | Attr(base=inner):
+                node = inner
+            case Binary(op="/"):
+                return node
+            case _:
+                return None
+    return None
 
 
 def _text_writers(ev: Evaluator, module: Module, node: Call, frame: Frame) -> Iterator[tuple[Function, Call]]:
