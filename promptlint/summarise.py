@@ -491,6 +491,8 @@ class _Summariser:
         before = dict(env)
         phis: dict[str, Phi] = {}
         changed = syntax.changed_paths(body)
+        if buffers := {name for name, v in env.items() if not isinstance(v, Param) and _is_buffer(v)}:
+            changed |= buffers & syntax.written_to(body)
         for path in list(env):
             if path in changed or path.split(".")[0] in changed:
                 phis[path] = Phi(env[path].at, path, loop.id, env[path], loop)

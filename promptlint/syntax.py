@@ -159,8 +159,7 @@ def changed_paths(body: list[ast.stmt]) -> set[str]:
             add(node.optional_vars)
         elif isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute):
-                written = node.func.attr in ("write", "writelines") and isinstance(node.func.value, ast.Name)
-                if written or node.func.attr in MUTATORS:
+                if node.func.attr in MUTATORS:
                     add(node.func.value)
             for a in [*node.args, *(k.value for k in node.keywords)]:
                 if isinstance(a, (ast.Name, ast.Attribute)):
@@ -171,6 +170,14 @@ def changed_paths(body: list[ast.stmt]) -> set[str]:
         if name in changed:
             add(source)
     return changed
+
+
+def written_to(body: list[ast.stmt]) -> set[str]:
+    """The names on which statements call ``write`` or ``writelines``."""
+    calls = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+    funcs = (c.func for c in calls)
+    writes = (f for f in funcs if isinstance(f, ast.Attribute) and f.attr in ("write", "writelines"))
+    return {f.value.id for f in writes if isinstance(f.value, ast.Name)}
 
 
 def has_break(body: list[ast.stmt]) -> bool:

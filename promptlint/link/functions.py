@@ -296,15 +296,13 @@ def _docstring(ev: Evaluator, args: Given) -> Value | None:
 
 
 def _substituted(ev: Evaluator, args: Given) -> Value | None:
-    """``re.sub(pattern, new, text)`` of a pattern that is plain text; another one leaves the order of the pieces."""
+    """``re.sub(pattern, new, text)`` of a pattern that is plain text."""
     pattern, new, source = args.get(0, "pattern"), args.get(1, "repl"), args.get(2, "string")
     spelled = literal(pattern) if pattern is not None else None
     if not isinstance(source, Text) or spelled is None or not isinstance(new, (Text, Hole)):
         return None
     plain = _PLAIN.fullmatch(spelled)
-    if plain is not None:
-        return strings.replaced(ev, source, re.sub(r"\\(.)", r"\1", spelled), new, args.span)
-    return None if new.origins() else source
+    return strings.replaced(ev, source, re.sub(r"\\(.)", r"\1", spelled), new, args.span) if plain is not None else None
 
 
 def _template(ev: Evaluator, args: Given) -> Value | None:

@@ -403,8 +403,8 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: Given, qual
     full = qualified or f"{this.name}.{name}"
     row = ev.knowledge.sources.get(full)
     if row is not None:
-        made = externals.source(row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
-        return stores.filled(ev, name, args, made)
+        listing = externals.source(row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
+        return stores.filled(ev, name, args, listing)
     if this.name == "json.text" and name in ("encode", "decode", "strip"):
         return this
     if this.name == contexts.TYPE and name == "get":
