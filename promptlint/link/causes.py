@@ -14,7 +14,7 @@ from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.index import Class, Function
 from promptlint.knowledge import ClientRow
-from promptlint.link import binding, callers, growth, objects, state
+from promptlint.link import binding, callers, cuts, growth, objects, state
 from promptlint.link.guards import COMPACTS, LARGE_MESSAGES, guard_of, limit_of_calls
 from promptlint.link.program import called_name
 from promptlint.link.prose import hole_tokens
@@ -140,6 +140,10 @@ class Causes:
         self.on_way = frozenset(f.function for f in chain.frames)
         self.kept_names: frozenset[str] | None = None
         """The names of the lists that hold the turns and of the classes of the objects that hold those."""
+        self.cutters: frozenset[Function] | None = None
+        """The functions that drop old turns."""
+        self.cut_with: dict[Span, bool] = {}
+        """Whether the code at a place runs only where they do."""
         self.seldom: dict[Function | Span, str | None] = {}
         root = chain.frames[0].function
         self.root_span = binding.declaration(root)
@@ -288,9 +292,28 @@ class Causes:
             often = {self._how_often(span) for span in (origin.span, *(s.span for s in origin.steps))}
             if "anew" in often:
                 moment = Moment.SESSION
-            elif "threshold" in often:
+            elif "threshold" in often or (guard is None and self._changes_with_a_cut(origin)):
                 guard = "threshold"
         return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, guard, origin.because)
+
+    def _changes_with_a_cut(self, origin: Origin) -> bool:
+        """Whether some code off the way that a value comes through runs only where old turns are dropped."""
+        if self.cutters is None:
+            self.cutters = cuts.cutting(self.ev, {h.root for h in self._all_histories()})
+        cutters, places = self.cutters, (origin.span, *(s.span for s in origin.steps))
+        return bool(cutters) and any(self._runs_with_a_cut(place, cutters) for place in places)
+
+    def _runs_with_a_cut(self, place: Span, cutters: frozenset[Function]) -> bool:
+        known = self.cut_with.get(place)
+        if known is None:
+            function = self.ev.program.function_at(place)
+            known = (
+                function is not None
+                and function not in self.on_way
+                and cuts.only_with_a_cut(self.ev, function, place, cutters)
+            )
+            self.cut_with[place] = known
+        return known
 
     def _is_started_by_hand(self) -> bool:
         """Whether the way begins at a command line, whose options stay as they are while the program runs."""

@@ -107,7 +107,7 @@ def asks_of_first(tests: Iterable[Expr]) -> bool:
 
     What such a change drops is the head of what was cut or loaded elsewhere.
     """
-    parts = [part for test in tests for part in _parts(test)]
+    parts = [part for test in tests for part in parts_of(test)]
     return any(map(_is_first, parts)) and not any(map(_compares_size, parts))
 
 
@@ -120,7 +120,7 @@ def asks_for_one(guards: Iterable[Guard]) -> bool:
         isinstance(part, Test) and part.op == "==" and guard.sense and _is_id_of(part)
         for guard in guards
         if guard.test is not None
-        for part in _parts(guard.test)
+        for part in parts_of(guard.test)
     )
 
 
@@ -129,7 +129,7 @@ _LOOKS_UP = frozenset(("get", "getattr", "hasattr", "isinstance", "len", "bool",
 
 def texts_asked(test: Expr | None) -> Iterator[Expr]:
     """What a test looks into, itself or by a function that gets it: an option that is set or not is nothing of that."""
-    for part in _parts(test) if test is not None else ():
+    for part in parts_of(test) if test is not None else ():
         if isinstance(part, Test) and part.op in ("in", "not in") and isinstance(part.parts[0], Literal):
             yield part.parts[1]
         elif isinstance(part, CallNode) and called_name(part) not in _LOOKS_UP:
@@ -150,11 +150,11 @@ def _key_of(node: Expr) -> str:
     return key.value if isinstance(key, Literal) and isinstance(key.value, str) else ""
 
 
-def _parts(node: Expr, depth: int = 0) -> Iterator[Expr]:
+def parts_of(node: Expr, depth: int = 0) -> Iterator[Expr]:
     yield node
     if depth < 8:
         for child in children(node):
-            yield from _parts(child, depth + 1)
+            yield from parts_of(child, depth + 1)
 
 
 def _is_first(node: Expr) -> bool:

@@ -17,6 +17,7 @@ from promptlint.expression import (
     Import,
     Literal,
     LoopState,
+    Mutate,
     Param,
     Phi,
     unchanged,
@@ -358,10 +359,18 @@ def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _
         return before  # emptied: another conversation begins
     before = _placed(before, value)
     # What is filled where it is made is new each time: it keeps nothing.
-    result = growth.grown(ev, before, value, root, function.module.span(expr.at), level, history=not made)
+    result = growth.grown(ev, before, value, root, function.module.span(_changed(expr).at), level, history=not made)
     if where is None:
         result = conditions.under(result, before, _always_under(ev, function))
     return conditions.commanded(result, before) if switches.only_on_command(ev, function) else result
+
+
+def _changed(left: Expr) -> Expr:
+    """Where what a function leaves was changed, behind the calls that got it since and the ways that leave it alone."""
+    node = unchanged(left)
+    while isinstance(node, Either) and (other := [o for o in node.options if not isinstance(unchanged(o), Attr)]):
+        node = unchanged(other[0])
+    return node if isinstance(node, Mutate) else left
 
 
 def _placed(before: Value, value: Value) -> Value:
