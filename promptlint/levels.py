@@ -52,6 +52,9 @@ _DOUBTS = {
 _RENDERED = frozenset({"time", "random", "counter", "environment", "unordered", "json", "signed"})
 """Causes that spoil a history when it is rendered anew for each request; what users and tools say belongs in it."""
 
+_FOUND = frozenset({"environment", "counter"})
+"""Causes that belong in what a tool found out, which is kept as it was then."""
+
 _ORDERS = frozenset({"unordered", "json"})
 """Causes that are an order: what is listed stays the same, be it as text or as JSON."""
 
@@ -217,12 +220,17 @@ def worth_a_word(tokens: Interval) -> bool:
 
 
 def shared_prefix(request: Request) -> Interval:
-    """Tokens at the start of the request that every conversation of the program sends alike."""
-    total = ZERO
+    """Tokens at the start of the request that every conversation of the program sends alike.
+
+    Unknown text in a message may be what is asked: what stands behind it counts as possible only.
+    """
+    total, sure = ZERO, True
     for segment in request.segments:
         if _kept(segment) or any(_differs(c, Scope.CONVERSATION, Moment.SESSION) for c in segment.causes):
             break
-        total += _weight(segment)
+        sure = sure and (constant(segment) or segment.region in (Region.TOOLS, Region.SYSTEM))
+        weight = _weight(segment)
+        total += weight if sure else Interval(0, weight.high)
     return total
 
 
@@ -602,6 +610,8 @@ def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
     ):
         return False  # what a loop that is over added behind the kept turns stays as it is, like a single message
     if _kept(segment):
+        if segment.role == "tool" and cause.kind in _FOUND:
+            return False
         # The order in which tasks finished is the order in which their results were kept.
         return cause.kind in _RENDERED and not (cause.kind == "unordered" and Axis.CALL in cause.axes)
     if segment.region in (Region.FIRST_MESSAGE, Region.MID_HISTORY):

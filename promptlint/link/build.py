@@ -33,6 +33,7 @@ from promptlint.link.guards import (
     COMPACTS,
     LARGE_MESSAGES,
     TELLS_BRIEFLY,
+    after_a_pause,
     asks_for_one,
     asks_of_first,
     guard_of,
@@ -781,6 +782,8 @@ class _Builder(Layout):
                 guard, limit = "threshold", above
         if guard != "threshold":
             return guard, False
+        if function is not None and after_a_pause(self.ev, edit.guards, function):
+            return "threshold", True
         keeps = limit - edit.drops if edit.drops is not None and limit is not None else edit.keeps
         if keeps is None or limit is None or limit < keeps * 1.5:
             return "always", False

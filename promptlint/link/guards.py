@@ -46,6 +46,7 @@ TELLS_BRIEFLY = re.compile(
     re.IGNORECASE,
 )
 """Names of functions that ask for a summary, and for nothing else."""
+_SECONDS = "total_seconds"
 MAX_DEPTH = 4
 """Calls that are followed upwards to the test that decides about a change."""
 
@@ -84,8 +85,14 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
     return ("threshold", max(known, default=None)) if limits else ("always", None)
 
 
+def after_a_pause(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> bool:
+    """Whether code runs only when some time has gone by."""
+    sizes = (g.test for g in guards if g.sense and isinstance(g.test, Test) and g.test.op in (">", ">=", "<", "<="))
+    return any(_is_elapsed(ev, part, function) for test in sizes for part in test.parts)
+
+
 def _is_elapsed(ev: Evaluator, node: Expr, function: Function) -> bool:
-    if isinstance(node, CallNode) and called_name(node) == "total_seconds":
+    if isinstance(node, CallNode) and called_name(node) == _SECONDS:
         return True
     return any(o.what == ELAPSED for o in ev.eval(node, ev.generic(function)).origins())
 
@@ -203,7 +210,7 @@ def _tokens(node: Expr) -> bool:
 
 
 def _names_size(node: CallNode) -> bool:
-    return SIZE_NAMES.search(called_name(node)) is not None
+    return called_name(node) != _SECONDS and SIZE_NAMES.search(called_name(node)) is not None
 
 
 def _asks_for_room(test: Expr | None) -> bool:

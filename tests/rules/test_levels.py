@@ -103,6 +103,18 @@ def test_old_messages_rendered_with_a_clock_spoil_themselves() -> None:
     assert request(text(2_000), history(cause("user"), cause("state")), question()).breaks == ()
 
 
+@pytest.mark.parametrize("kind", ["environment", "counter"])
+def test_what_a_tool_found_out_is_kept_as_it_was(kind: str) -> None:
+    found = replace(hole(cause(kind), region=Region.MID_HISTORY, high=inf), repeats=True, role="tool")
+    assert request(text(2_000), found).breaks == ()
+    assert request(text(2_000), replace(found, role="user")).breaks
+
+
+def test_answers_of_tools_rendered_with_a_clock_spoil_themselves() -> None:
+    found = replace(hole(cause("time"), region=Region.MID_HISTORY, high=inf), repeats=True, role="tool")
+    assert request(text(2_000), found).breaks
+
+
 @pytest.mark.parametrize("kind", ["environment", "time", "counter"])
 def test_what_a_finished_loop_added_behind_kept_turns_stays_as_it_is(kind: str) -> None:
     """Results of tools that a loop appended; other ways to build the list put kept turns behind them again."""
@@ -196,6 +208,9 @@ def test_text_behind_the_question_is_not_shared() -> None:
 def test_shared_prefix_ends_at_the_first_difference() -> None:
     assert shared_prefix(request(text(300), hole(high=50), text(200), hole(cause()), text(900))) == Interval(500, 550)
     assert shared_prefix(request(text(300), history(), text(900, Region.MID_HISTORY))) == Interval(300, 300)
+    asked = hole(region=Region.LAST_MESSAGE)
+    assert shared_prefix(request(text(300), asked, text(900, Region.LAST_MESSAGE))) == Interval(300, 1_210)
+    assert shared_prefix(request(text(300), hole(), text(900))) == Interval(1_200, 1_210)
 
 
 # --- other processes -------------------------------------------------------------------------------------------------
