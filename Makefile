@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test browser docs vscode clean
+.PHONY: demo test browser docs signatures vscode clean
 
 ## demo: lint an example chat service that defeats its prompt cache, then the same service put right
 demo: .venv/core
@@ -22,6 +22,12 @@ test: .venv/dev
 ## browser: the HTML pages of 200 requests in a headless Chromium, which has to be installed
 browser: .venv/dev
 	@$(BIN)/python tests/integration/browser.py
+
+## signatures: read the signatures that the rows of frameworks are compared with anew, out of wheels
+signatures: .venv/dev
+	@rm -rf build/wheels
+	@$(BIN)/python -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.13 --dest build/wheels --requirement tests/knowledge/frameworks.txt
+	@$(BIN)/python tests/knowledge/signatures.py build/wheels
 
 ## docs: the site, as build/site/index.html
 docs: .venv/dev

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import os
 import re
@@ -20,6 +19,7 @@ import pytest
 
 import promptlint
 from promptlint.knowledge import ClientRow, SinkRow, load
+from tests.knowledge import signatures
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # litellm asks the network for prices otherwise
 
@@ -28,20 +28,26 @@ FILES = sorted(
     f.name for f in files("promptlint.knowledge").iterdir() if f.name.endswith(".toml") and f.name != "providers.toml"
 )
 SDKS = ("anthropic", "openai", "litellm", "google.genai", "boto3", "huggingface_hub", "requests", "httpx", "aiohttp")
-FRAMEWORKS = (
-    "agents", "agno", "autogen_agentchat", "autogen_core", "claude_agent_sdk", "crewai", "dspy", "google.adk",
-    "haystack",
-    "instructor", "langchain", "langchain_anthropic", "langchain_core", "langchain_openai", "langgraph",
-    "llama_index.core", "mirascope", "pydantic_ai", "semantic_kernel", "smolagents", "strands",
+EARLIER = (
+    "claude_code_sdk.",  # its name before it was claude_agent_sdk
+    "google.generativeai.", "vertexai.",  # before google.genai
+    "langchain.PromptTemplate", "langchain.chains.", "langchain.chat_models.Chat", "langchain.memory.",
+    "langchain.prompts.", "langchain.schema.",  # before 1.0
+    "langchain_community.chat_models.",  # before packages of their own
+    "langgraph.graph.graph.",  # before 1.0
+    "mirascope.core.",  # before 2.0
+    "mistralai.Mistral",  # before 3.0
+    "openai.ChatCompletion.",  # before 1.0
 )  # fmt: skip
-"""Too many to install for a test: their rows are resolved where they are installed, see the header of their file."""
-
-
-def is_installed(package: str) -> bool:
-    try:
-        return importlib.util.find_spec(package) is not None
-    except ModuleNotFoundError:
-        return False
+"""Beginnings of names of versions before those whose signatures were read."""
+EARLIER_ARGUMENTS = {"history_processors"}  # pydantic-ai 1
+UNREAD = (
+    "dspy.Signature", "dspy.signatures.signature.Signature",  # made by a metaclass
+    "langfuse.openai.",  # classes of openai
+    "aioboto3.", "aiobotocore.", "botocore.",  # clients of boto3
+    "dspy.ProgramOfThought.aforward", "dspy.predict.program_of_thought.ProgramOfThought.aforward",
+)  # fmt: skip
+"""Names that are no definitions in their packages."""
 
 
 LOCAL = (*SDKS, *sys.stdlib_module_names, "builtins")
@@ -202,42 +208,56 @@ def test_client_resolves(client: ClientRow) -> None:
     assert anything or named <= set(names)
 
 
-def framework_rows() -> Iterator[tuple[str, set[str], tuple[str, ...]]]:
-    """The qualified name of every row, the arguments it speaks of, and those by position."""
-    for sink in KNOWLEDGE.sinks:
-        for name in [f"{t}.{sink.call}" for t in sink.types] or [sink.call]:
-            yield name, {n for n, p in sink.parts.items() if p != "ignore"}, sink.positional
-    for client in (c for rows in KNOWLEDGE.clients.values() for c in rows):
-        parts = {n for n, p in client.constructor_parts.items() if p != "ignore"}
-        yield client.maker, parts, client.positional
-    for template in KNOWLEDGE.templates.values():
-        parts = {template.messages or template.text}
-        yield template.maker, parts, template.positional
-        for method in (*template.fills, *template.partial):
-            yield f"{template.type}.{method}", set(), ()
-    for pipe in KNOWLEDGE.pipes.values():
-        yield pipe.maker, set(pipe.steps), pipe.positional
+VERSIONS, SIGNATURES = signatures.table()
+ROWS = [row for row in signatures.rows(KNOWLEDGE) if not belongs(row.name)]
 
 
-def test_rows_of_installed_frameworks_resolve() -> None:
-    """A row spans versions: of its names and arguments, those that the installed one has must fit, and some must."""
-    found: dict[str, bool] = {}
-    for name, parts, positional in framework_rows():
-        if not any(belongs(name, (package,)) and is_installed(package) for package in FRAMEWORKS):
+@pytest.mark.parametrize("library", sorted({row.name.partition(".")[0] for row in ROWS}))
+def test_rows_fit_the_signatures_of_their_library(library: str) -> None:
+    """A row spans versions: some of its arguments must be known to the one that was read, in the order that it says."""
+    for row in ROWS:
+        if row.name.partition(".")[0] != library or row.name.startswith((*EARLIER, *UNREAD)):
             continue
-        package = name.partition(".")[0]
-        found.setdefault(package, False)
-        try:
-            names, anything = accepts(resolve(name))
-        except (ImportError, AttributeError):
-            continue
-        found[package] = True
-        known = tuple(n for n in positional if n in names)
-        named = parts | set(positional)
-        assert anything or not parts or named & set(names), f"{name} takes none of {sorted(named)}"
-        assert names[: len(known)] == list(known) or anything, f"{name} takes {names} by position"
-    unknown = {package for package, ok in found.items() if not ok}
-    assert unknown == set(), "no row of these packages is known to the installed version"
+        assert row.name in SIGNATURES, f"{row.name} is not known: misspelled, or of a version before {VERSIONS}"
+        assert list(signatures.complaints(row, SIGNATURES[row.name])) == []
+
+
+def test_every_argument_is_taken_by_some_call_of_its_row() -> None:
+    taken: dict[frozenset[str], set[str]] = {}
+    for row in ROWS:
+        known = SIGNATURES.get(row.name) if not row.name.startswith(UNREAD) else None
+        if known is not None:
+            took = row.arguments if known.anything else row.arguments & set(known.names)
+            taken.setdefault(row.arguments, set()).update(took)
+    unknown = {name: sorted(row - took) for row, took in taken.items() for name in row - took}
+    assert set(unknown) - EARLIER_ARGUMENTS == set()
+
+
+def test_exceptions_are_needed() -> None:
+    names = [row.name for row in ROWS if row.name not in SIGNATURES or row.name.startswith(UNREAD)]
+    local = [row.name for row in signatures.rows(KNOWLEDGE) if belongs(row.name)]
+    assert [e for e in (*EARLIER, *UNREAD) if not any(n.startswith(e) for n in (*names, *local))] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("agents.Runner.run", {"positional": ("input", "starting_agent")}),
+        ("crewai.LLM.call", {"arguments": frozenset({"mesages"})}),
+        ("langchain.agents.create_agent", {"positional": ("tools", "model")}),
+        ("smolagents.CodeAgent", {"positional": ("model", "tools")}),
+    ],
+)
+def test_a_row_that_is_wrong_does_not_fit(name: str, change: dict[str, Any]) -> None:
+    row = next(row for row in ROWS if row.name == name)
+    assert list(signatures.complaints(row, SIGNATURES[name])) == []
+    assert list(signatures.complaints(row._replace(**change), SIGNATURES[name])) != []
+
+
+def test_signatures_are_of_the_versions_that_are_downloaded() -> None:
+    wanted = (Path(signatures.__file__).parent / "frameworks.txt").read_text("utf-8").splitlines()
+    pinned = dict(line.split("==") for line in wanted if line and not line.startswith("#"))
+    assert pinned == VERSIONS
 
 
 def test_types_of_sinks_have_a_maker() -> None:
