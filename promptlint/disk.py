@@ -42,6 +42,12 @@ class Notes:
         if known[1] != digest or (kind == KIND and known[0] != stamp):
             self.torn = True
 
+    def take(self, other: Notes) -> None:
+        """Adds what was noted apart from this."""
+        for (kind, path), (stamp, digest) in other.seen.items():
+            self.add(kind, path, stamp, digest)
+        self.torn = self.torn or other.torn
+
 
 _notes: ContextVar[Notes | None] = ContextVar("notes", default=None)
 
@@ -55,6 +61,13 @@ def noting() -> Iterator[Notes]:
         yield notes
     finally:
         _notes.reset(token)
+
+
+def take(notes: Notes) -> None:
+    """Notes here what was noted in another process."""
+    own = _notes.get()
+    if own is not None:
+        own.take(notes)
 
 
 def stamp(kind: str, path: str) -> Stamp:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import gc
 import os
+import pickle
 import sys
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from promptlint import finish, knowledge, levels, registry, tokens
+from promptlint import disk, finish, knowledge, levels, registry, tokens, workers
 from promptlint import provider as providers
 from promptlint.cache import cutoff
 from promptlint.cache.kept import Kept
@@ -21,7 +22,7 @@ from promptlint.expression import At, Call
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
 from promptlint.finish import Found
 from promptlint.index import Function, terminal
-from promptlint.link import bodies, build, chains, questions, scan, sinks
+from promptlint.link import bodies, build, chains, parts, questions, scan, sinks
 from promptlint.link.evaluate import Evaluator
 from promptlint.link.memory import Memory
 from promptlint.link.program import Program
@@ -30,7 +31,7 @@ from promptlint.link.strings import pieces
 from promptlint.project import NoPython, Options, Project, SourceRef, discover
 from promptlint.report import Problem, Report, Withheld
 from promptlint.request import Kind, Request, Siblings
-from promptlint.source import Source, to_bytes
+from promptlint.source import Broken, Source, Unreadable, to_bytes
 from promptlint.span import Span
 
 Progress = Callable[[str, int, int], None]
@@ -53,15 +54,19 @@ def check(
     progress: Progress | None = None,
     memory: Memory | None = None,
     only: Set[str] | None = None,
+    jobs: int = 1,
 ) -> Report:
     """Analyses the Python files under ``paths`` (and the text ``stdin``, given with its file name).
 
     ``overlay`` holds texts that stand in for what is on the disk, such as an editor's unsaved buffers. ``progress``
     may raise to end the run. With the ``memory`` of an earlier run on the same project, files that have not changed are
-    not parsed again. ``only`` leaves out the requests that are sent in other files than these. Nothing of the analysed
+    not parsed again. ``only`` leaves out the requests that are sent in other files than these. A tree of several large
+    programs is analysed in up to ``jobs`` processes; what is found does not depend on that. Nothing of the analysed
     code is imported or run. Raises ``NoInput`` when a path yields no Python.
     """
-    return analyse(paths, settings, stdin=stdin, overlay=overlay, progress=progress, memory=memory, only=only).report
+    return analyse(
+        paths, settings, stdin=stdin, overlay=overlay, progress=progress, memory=memory, only=only, jobs=jobs
+    ).report
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ def analyse(
     progress: Progress | None = None,
     memory: Memory | None = None,
     only: Set[str] | None = None,
+    jobs: int = 1,
 ) -> Analysis:
     """As ``check``, for who wants to know later whether the report still holds (``promptlint.cache.cutoff``)."""
     rules = registry.load(settings.rule_paths)
@@ -88,7 +94,10 @@ def analyse(
     project, ev = _open(paths, settings, stdin, overlay, memory)
     shapes = scan.shapes(ev.program)
     sending = scan.files(ev.program, shapes)
-    requests, withheld, own_faults = _requests(ev, sending, settings, progress, only)
+    linked = _linked(ev, sending, settings, progress, only, jobs)
+    requests = [request for ref in sending for part in linked for request in part.requests.get(ref.path, ())]
+    withheld = [call for ref in sending for part in linked for call in part.withheld.get(ref.path, ())]
+    own_faults = [fault for part in linked for fault in part.faults]
     judged = _accompanied([request for request in requests if not request.fallback])
     told, faults = registry.run(selected, judged, _siblings(judged))
     named = [*paths, *([Path(stdin[0])] if stdin is not None else [])]
@@ -106,7 +115,12 @@ def analyse(
     wanted = finish.wanted(found)
     sources = {ref.path: ref.source for ref in project.files if ref.path in wanted}
     report = finish.report(found, sources, settings, rules)
-    return Analysis(report, lambda: cutoff.kept(found, questions.of(ev.program, shapes, sending), settings))
+
+    def left() -> Kept:
+        asked = [part.asked for part in linked] if len(linked) > 1 else [questions.noted(ev.program)]
+        return cutoff.kept(found, questions.of(ev.program, asked, shapes, sending), settings)
+
+    return Analysis(report, left)
 
 
 def why_no_request(paths: Sequence[Path], settings: Settings, path: str, line: int) -> list[str]:
@@ -188,17 +202,79 @@ def _open(
     return project, ev
 
 
-def _requests(
+@dataclass(slots=True)
+class _Linked:
+    """What linking some files gives: plain records, which another process may have made."""
+
+    requests: dict[str, list[Request]] = field(default_factory=lambda: defaultdict(list))
+    """By path of the file that sends."""
+    withheld: dict[str, list[Withheld]] = field(default_factory=lambda: defaultdict(list))
+    faults: list[Problem] = field(default_factory=list)
+    broken: dict[str, Broken] = field(default_factory=dict)
+    unreadable: dict[str, Unreadable] = field(default_factory=dict)
+    asked: questions.Noted | None = None
+    notes: disk.Notes | None = None
+
+
+def _linked(
     ev: Evaluator,
     sending: Sequence[SourceRef],
     settings: Settings,
     progress: Progress | None,
     only: Set[str] | None,
-) -> tuple[list[Request], list[Withheld], list[Problem]]:
+    jobs: int,
+) -> list[_Linked]:
+    """What linking gives, part by part; in up to so many processes where there are several parts."""
+    several = parts.of(sending)
+    if len(several) == 1:
+        return [_of_files(ev, sending, settings, progress, only)]
+
+    def link(number: int) -> _Linked:
+        part = several[number]
+        linked = _of_files(ev.for_part(part.share), part.refs, settings, None, only)
+        linked.asked = questions.noted(ev.program)
+        return linked
+
+    def packed(number: int) -> bytes:
+        with disk.noting() as notes:
+            linked = link(number)
+        linked.broken, linked.unreadable, linked.notes = ev.program.broken, ev.program.unreadable, notes
+        return pickle.dumps(linked, protocol=5)
+
+    ended = 0
+
+    def end(number: int) -> None:
+        nonlocal ended
+        ended += len(several[number].refs)
+        if progress is not None:
+            progress(several[number].refs[-1].path, ended, len(sending))
+
+    order = sorted(range(len(several)), key=lambda n: -several[n].share)
+    made = workers.each(order, packed, jobs, end) if jobs > 1 and workers.can_fork() else {}
+    found = []
+    for number in range(len(several)):
+        if number in made:
+            linked: _Linked = pickle.loads(made[number])  # from a copy of this process, which nobody else could send
+            ev.program.broken.update(linked.broken)
+            ev.program.unreadable.update(linked.unreadable)
+            if linked.notes is not None:
+                disk.take(linked.notes)
+        else:
+            linked = link(number)
+            end(number)
+        found.append(linked)
+    return found
+
+
+def _of_files(
+    ev: Evaluator,
+    sending: Sequence[SourceRef],
+    settings: Settings,
+    progress: Progress | None,
+    only: Set[str] | None,
+) -> _Linked:
     """Every request of every sink in every context, the calls that looked like sinks and are none, and own faults."""
-    requests: list[Request] = []
-    faults: list[Problem] = []
-    withheld: list[Withheld] = []
+    linked = _Linked()
     refs = [ref for ref in sending if only is None or ref.path in only]
     for number, ref in enumerate(refs):
         if ev.program.is_full:
@@ -207,6 +283,7 @@ def _requests(
         module = ev.program.parse(ref)
         if module is None:
             continue
+        requests, withheld = linked.requests[ref.path], linked.withheld[ref.path]
         for function in sorted(sinks.candidates(ev, module), key=lambda f: getattr(f.node, "lineno", 0)):
             if progress is not None:
                 progress(ref.path, number, len(refs))
@@ -220,8 +297,8 @@ def _requests(
             except Exception as error:  # the rest is worth having, and the user is told
                 place = module.span(At.start(function.node))
                 message = _fault(function.name, error)
-                faults.append(Problem(place.path, message, place.row, place.cell_number, internal=True))
-    return requests, withheld, faults
+                linked.faults.append(Problem(place.path, message, place.row, place.cell_number, internal=True))
+    return linked
 
 
 def _fault(name: str, error: Exception) -> str:
@@ -329,7 +406,7 @@ def _syntax_errors(
         if os.path.join(ref.directory, ref.file.name) in given:
             ev.program.parse(ref)
     found = []
-    cells = _notebooks(project)
+    cells = _notebooks(project, ev.program.broken)
     for path, broken in sorted(ev.program.broken.items()):
         cell = cells[path].cell(broken.line) if path in cells else None
         span = Span(path, broken.line, broken.column, broken.line, broken.column + 1, cell)
@@ -347,9 +424,9 @@ def _syntax_errors(
     return found
 
 
-def _notebooks(project: Project) -> dict[str, Source]:
-    """The notebooks that were read, by path."""
-    read = ((ref.path, ref.source) for ref in project.files if ref.is_notebook and ref.is_loaded)
+def _notebooks(project: Project, paths: Container[str]) -> dict[str, Source]:
+    """The notebooks among some files, by path."""
+    read = ((ref.path, ref.source) for ref in project.files if ref.is_notebook and ref.path in paths)
     return {path: source for path, source in read if isinstance(source, Source)}
 
 

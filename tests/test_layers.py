@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    {"__init__", "frozen", "span", "tokens", "disk", "moves"},
+    {"__init__", "frozen", "span", "tokens", "disk", "moves", "workers"},
     {"downlevel", "notebook", "source", "gitignore", "walk", "project", "comments", "knowledge"},
     {"expression", "index", "syntax", "merging", "summarise"},
     {"provider", "simulator", "finding", "request", "report", "levels", "toggles", "fields", "keys", "prices", "cost"},

@@ -113,6 +113,12 @@ class _Check(click.Command):
 @click.option(
     "--include-tests", is_flag=True, default=None, help="Also report on tests, and count their calls as evidence."
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes that work on a tree of several large programs [default: as many as there are processors].",
+)
 @caching
 def check(
     paths: tuple[Path, ...],
@@ -128,6 +134,7 @@ def check(
     unsafe_fixes: bool,
     diff: bool,
     no_cache: bool,
+    jobs: int | None,
     **overrides: Any,
 ) -> int:
     """Report what makes requests miss the cache.
@@ -160,6 +167,7 @@ def check(
         cached=not no_cache,
         memory=again.memory if again is not None else None,
         finish=finish,
+        jobs=jobs,
     )
     if again is not None and (fix or diff):
         report, changes = _fixed(report, again, filters, write=not diff, unsafe=unsafe_fixes)

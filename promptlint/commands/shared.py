@@ -77,11 +77,13 @@ def run(
     cached: bool = True,
     memory: Memory | None = None,
     finish: tuple[str, Callable[[Report], Report]] | None = None,
+    jobs: int | None = None,
 ) -> Report:
     """The report on these paths, the working directory without any, with a progress bar.
 
     Where the report of an earlier run still holds, and ``cached`` allows it, it is that one. ``memory`` is for further
     runs on the same project. ``finish`` is what to make of the report, with a name for that: both are kept together.
+    ``jobs`` is how many processes may work, as many as there are processors by default.
     """
     from promptlint import disk, terminal
     from promptlint.cache import entries
@@ -95,10 +97,11 @@ def run(
         return known
     validated(chosen)
 
-    from promptlint import engine
+    from promptlint import engine, workers
 
+    jobs = workers.processors() if jobs is None else jobs
     with terminal.ProgressBar() as progress, disk.noting() as notes:
-        analysis = engine.analyse(paths, chosen, stdin=stdin, progress=progress, memory=memory)
+        analysis = engine.analyse(paths, chosen, stdin=stdin, progress=progress, memory=memory, jobs=jobs)
         report = analysis.report if finish is None else finish[1](analysis.report)
     if entry is not None:
         entry.keep(report, analysis.left, notes)

@@ -69,7 +69,7 @@ from promptlint.link import (
     told,
 )
 from promptlint.link.frame import Frame
-from promptlint.link.program import BUILTINS, Program, is_abstract
+from promptlint.link.program import BUILTINS, MAX_HELD, Program, is_abstract
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -123,6 +123,8 @@ MAX_UNSURE = 20_000
 MAX_PROJECT = 1_000_000
 """Nodes evaluated for all sinks before each further one gets only ``LATE_TOTAL``: time grows no faster than code."""
 LATE_TOTAL = 6_000
+LEAST_PART = 0.25
+"""The share of ``MAX_PROJECT`` that any part of a tree gets which is linked apart from the others."""
 LEAST_SHARE = 2_000
 MAX_ASSUMING = 6_000
 """Nodes evaluated to find out what one function writes to a place that is read back."""
@@ -135,8 +137,12 @@ MAX_RESOLVING_ALL = 8 * MAX_RESOLVING
 class Evaluator:
     """Evaluates expressions for one program. ``budget`` is reset for each sink."""
 
-    def __init__(self, program: Program, provider: str | None = None, model: str | None = None) -> None:
+    def __init__(
+        self, program: Program, provider: str | None = None, model: str | None = None, most: int = MAX_PROJECT
+    ) -> None:
         self.program = program
+        self.most = most
+        """Nodes evaluated before each further sink gets only ``LATE_TOTAL``."""
         self.settings_provider = provider
         self.settings_model = model
         self._clients: dict[str, list[ClientRow]] = {}
@@ -206,9 +212,15 @@ class Evaluator:
     def renewed(self) -> Evaluator:
         """An evaluator that has all to find out again, but no more work to spend."""
         self.program.forget()
-        made = Evaluator(self.program, self.settings_provider, self.settings_model)
+        made = Evaluator(self.program, self.settings_provider, self.settings_model, self.most)
         made.spent = self.spent + self.total
         return made
+
+    def for_part(self, share: float) -> Evaluator:
+        """An evaluator for a part of the tree that is linked apart from the others, with its share of the work."""
+        self.program.begin_part(MAX_HELD // 2)
+        most = int(MAX_PROJECT * max(share, LEAST_PART))
+        return Evaluator(self.program, self.settings_provider, self.settings_model, most)
 
     # -- frames -------------------------------------------------------------------------------------------------
 
@@ -315,7 +327,7 @@ class Evaluator:
     def begin(self, sure: bool = True) -> None:
         """A new sink, with a full budget as long as the project has one, and if it is ``sure`` to be one."""
         self.spent += self.total
-        self.allowance = LATE_TOTAL if self.spent >= MAX_PROJECT else MAX_TOTAL if sure else MAX_UNSURE
+        self.allowance = LATE_TOTAL if self.spent >= self.most else MAX_TOTAL if sure else MAX_UNSURE
         self.work = self.total = 0
 
     def go_on(self) -> None:

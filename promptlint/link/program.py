@@ -101,6 +101,7 @@ class Program:
         """The names of attributes of which it was asked who writes them."""
         self.is_whole = True
         """Nothing that was asked has been forgotten."""
+        self.most_held = MAX_HELD
         self._modules: dict[SourceRef, Module | None] = {}
         self._parsed_in_all = 0
         self._begin()
@@ -124,7 +125,7 @@ class Program:
     @property
     def is_full(self) -> bool:
         """Whether more is held than memory should be spent on."""
-        return self._parsed > MAX_HELD
+        return self._parsed > self.most_held
 
     def forget(self) -> None:
         """Gives up all that was parsed, and what follows from it; it is made again where it is asked for again."""
@@ -135,6 +136,16 @@ class Program:
         self.is_whole = False
         if self.memory is not None:
             self.memory.forget()
+        self._begin()
+
+    def begin_part(self, most_held: int) -> None:
+        """Gives up all that was parsed as if nothing had been; what was asked of it is the caller's to note before."""
+        for ref in self._modules:
+            if not ref.is_notebook:
+                ref.drop()
+        self._modules.clear()
+        self._parsed_in_all = 0
+        self.is_whole, self.most_held = True, most_held
         self._begin()
 
     # -- files --------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from promptlint import comments, disk, source
 from promptlint.index import Module
 from promptlint.link import skeleton
-from promptlint.link.shapes import ANY, CODE, Shape, bases_named, shows
+from promptlint.link.shapes import ANY, CODE, Search, Shape, bases_named, shows
 from promptlint.link.skeleton import Looked
 from promptlint.moves import Gone, Moves, after, between
 from promptlint.project import identifiers
@@ -165,27 +165,60 @@ class _Text:
         return re.search(search.pattern, self.data, search.flags) is not None
 
 
-def of(program: Program, shapes: Sequence[Shape], sending: Collection[SourceRef]) -> Questions | None:
-    """What a run has asked, ``None`` when too much was to be noted.
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What linking a part of the tree has asked, files by number."""
 
-    ``shapes`` were searched for in all files, and show in those that are ``sending``.
-    """
+    parsed: Mapping[int, Looked]
+    searched: Mapping[Search, Mapping[int, bool]]
+    words: frozenset[str]
+    stored: frozenset[str]
+    apart: frozenset[tuple[str, int, int, int]]
+
+
+def noted(program: Program) -> Noted | None:
+    """What was asked so far, ``None`` when some of it is forgotten, or too much was to be noted."""
     parsed = program.parsed
     if not program.is_whole or sum(len(module.source.data) for module in parsed.values()) > MOST_BYTES:
         return None
+    numbers = {ref: number for number, ref in enumerate(program.project.files)}
+    return Noted(
+        {numbers[ref]: Looked.at(module) for ref, module in parsed.items()},
+        {asked: {numbers[ref]: there for ref, there in found.items()} for asked, found in program.searched.items()},
+        frozenset(program.project.words),
+        frozenset(program.stored),
+        frozenset(program.apart),
+    )
+
+
+def of(
+    program: Program, parts: Sequence[Noted | None], shapes: Sequence[Shape], sending: Collection[SourceRef]
+) -> Questions | None:
+    """What a run has asked whose parts have asked this, ``None`` when too much was to be noted.
+
+    ``shapes`` were searched for in all files, and show in those that are ``sending``.
+    """
+    whole = [part for part in parts if part is not None]
+    looked: dict[int, Looked] = {}
+    searched: dict[Search, dict[int, bool]] = {}
+    for part in whole:
+        for number, also in part.parsed.items():
+            looked[number] = looked[number].and_also(also) if number in looked else also
+        for search, answers in part.searched.items():
+            searched.setdefault(search, {}).update(answers)
     project = program.project
-    numbers = {ref: number for number, ref in enumerate(project.files)}
-    words = tuple(sorted(project.words))
+    if len(whole) < len(parts) or sum(len(project.files[number].data) for number in looked) > MOST_BYTES:
+        return None
+    words = tuple(sorted(frozenset[str]().union(*(part.words for part in whole))))
     showing = set(sending)
     files = []
-    for ref, mentioned in zip(project.files, project.mentioned(words), strict=True):
+    for number, (ref, mentioned) in enumerate(zip(project.files, project.mentioned(words), strict=True)):
         asked = Asked(
             ref.path, os.path.join(ref.directory, ref.file.name), ref.is_test, _digest(mentioned), ref in showing
         )
-        module = parsed.get(ref)
-        if module is not None:
-            text, looked = zlib.compress(module.source.data, 1), Looked.at(module)
-            asked = replace(asked, text=text, module=module.name, is_package=module.is_package, looked=looked)
+        if number in looked:
+            text = zlib.compress(ref.data, 1)
+            asked = replace(asked, text=text, module=ref.module, is_package=ref.is_package, looked=looked[number])
         if ref.is_notebook or ref.problem is not None or ref.path in program.broken or ref.path in program.unreadable:
             asked = replace(asked, parts=False)
         files.append(asked)
@@ -199,13 +232,13 @@ def of(program: Program, shapes: Sequence[Shape], sending: Collection[SourceRef]
                 asked.pattern.flags if asked.pattern is not None else 0,
                 asked.noted,
                 asked.among,
-                {numbers[ref]: there for ref, there in found.items()},
+                found,
             )
-            for asked, found in program.searched.items()
+            for asked, found in searched.items()
         ),
         tuple(shapes),
-        frozenset(program.stored),
-        tuple(sorted(program.apart)),
+        frozenset[str]().union(*(part.stored for part in whole)),
+        tuple(sorted(frozenset[tuple[str, int, int, int]]().union(*(part.apart for part in whole)))),
     )
 
 

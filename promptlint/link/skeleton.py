@@ -52,6 +52,19 @@ class Looked:
             tuple(sorted(asked.texts.items())),
         )
 
+    def and_also(self, other: Looked) -> Looked:
+        """What was asked of one file in two parts of a run."""
+        return Looked(
+            self.whole or other.whole,
+            self.seen | other.seen,
+            self.judged | other.judged,
+            self.documented | other.documented,
+            self.names | other.names,
+            self.words | other.words,
+            tuple(sorted({*self.patterns, *other.patterns})),
+            tuple(sorted({*self.texts, *other.texts})),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
