@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -171,9 +172,9 @@ def test_what_a_process_did_not_come_to_is_looked_at_all_the_same(
 ) -> None:
     write(folder, ALL)
     whole, here = analysis(1).report, os.getpid()
-    link = engine._of_files  # type: ignore[attr-defined]
+    link = engine._of_files
 
-    def dying(*args: object) -> object:
+    def dying(*args: Any) -> Any:
         if os.getpid() != here:
             die()
         return link(*args)
