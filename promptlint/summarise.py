@@ -956,8 +956,13 @@ class _Summariser:
         return Test(_at(node), _COMPARISONS.get(type(node.ops[0]), "?"), parts)
 
     def _x_IfExp(self, node: ast.IfExp) -> Expr:
-        test = self.expr(node.test)
-        return Either(_at(node), test, (self.expr(node.body), self.expr(node.orelse)))
+        test, outer = self.expr(node.test), self.guards
+        self.guards = (*outer, Guard(test))
+        yes = self.expr(node.body)
+        self.guards = (*outer, Guard(test, sense=False))
+        no = self.expr(node.orelse)
+        self.guards = outer
+        return Either(_at(node), test, (yes, no))
 
     def _x_Dict(self, node: ast.Dict) -> Expr:
         return DictOf(
