@@ -43,6 +43,7 @@ from promptlint.link.guards import (
 from promptlint.link.layout import Layout
 from promptlint.link.messages import (
     SYSTEM_ROLES,
+    is_fetched,
     is_history_name,
     is_of_reply,
     looks_like_messages,
@@ -851,7 +852,7 @@ def _is_loaded(item: Item) -> bool:
     of = item.of if isinstance(item, Many) else None
     if not isinstance(of, Hole) or of.root:
         return False
-    return of.window is not None or is_history_name(of.name) or ("(" in of.name and role_of(item.value) == "")
+    return of.window is not None or is_history_name(of.name) or (is_fetched(of) and role_of(item.value) == "")
 
 
 def _made_at(value: Value) -> int | None:

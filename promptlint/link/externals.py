@@ -162,6 +162,8 @@ def hole_attribute(base: Hole, name: str, span: Span, shown: str) -> Value:
         return External(f"{base.type}.{name}", span, instance=True, this=base)
     if name in _CLOCK_METHODS and any(o.kind == "time" for o in base.deps):
         return strings.coarsened(replace(base, name=shown), _CLOCK_METHODS[name])
+    if base.name == "os.environ" and name == "get":
+        return External("os.environ.get", span)  # what it gives where nothing is set is known
     deps = containers.whose(base.deps, name, shown or f"{base.name}.{name}")
     return replace(base, name=shown or f"{base.name}.{name}", window=None, deps=deps)
 

@@ -17,6 +17,7 @@ from promptlint.link.messages import (
     by_role_of_source,
     content_origins,
     is_bare_marker,
+    is_fetched,
     is_history_name,
     message_of,
     positions,
@@ -544,6 +545,11 @@ class Layout(Arguments):
             origins = made_anew(item.value) if item.rendered is not None else ()
         else:
             origins = made_anew(item.value) if isinstance(item, (One, Many)) else ()
+            if isinstance(item, Many) and is_fetched(item.of) and item.of is not None:
+                looked_up = {
+                    (o.kind, o.span) for o in item.of.origins()
+                }  # with what the rows were found is not in them
+                origins = tuple(o for o in origins if (o.kind, o.span) not in looked_up)
         value = item.value
         name = value.name if isinstance(value, Hole) else "history"
         if isinstance(value, Hole):
@@ -569,8 +575,7 @@ class Layout(Arguments):
                 )
         if isinstance(item, Many):
             self.named_history.append(role_source(item.value))
-            loaded = isinstance(item.of, Hole) and not item.of.root and "(" in item.of.name
-            loaded = loaded or (item.of is None and reads_role(item.value))
+            loaded = is_fetched(item.of) or (item.of is None and reads_role(item.value))
             self.loaded = self.loaded or (item.span if loaded and role_of(item.value) == "" else None)
         rendered = item.rendered if isinstance(item, History) and origins else None
         self.segments.append(

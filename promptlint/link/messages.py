@@ -41,6 +41,15 @@ def is_history_name(name: str) -> bool:
     return bool(HISTORY_NAMES.search(name))
 
 
+def is_fetched(value: Value | None) -> bool:
+    """Whether a list is what a call gives, or the rows in a reply of DynamoDB, and not what the code was handed."""
+    return (
+        isinstance(value, Hole)
+        and not value.root
+        and ("(" in value.name or value.name.endswith(("['Items']", '["Items"]')))
+    )
+
+
 def message_of(role: str, content: Value, span: Span) -> Map:
     return Map({"role": Entry(text(role, span), span), "content": Entry(content, span)}, span)
 
