@@ -229,8 +229,14 @@ def _may_share(main: Request, side: Request) -> bool:
 def _fork(main: Request, side: Request, region: Region, confidence: Confidence) -> Iterator[Fork]:
     apart = (main.site.span, main.path) != (side.site.span, side.path)
     place = odd_place(main, side) if apart and not side.open and main.facts.caches else None
-    if place is not None and (main.site.provider, main.site.model) == (side.site.provider, side.site.model):
+    if place is not None and _goes_to_one_model(main, side):
         yield Fork(main, side, region, place, confidence)
+
+
+def _goes_to_one_model(main: Request, side: Request) -> bool:
+    """Whether nothing shows that two requests go to different models: the way to one may not say which."""
+    named = {r.site.model for r in (main, side)} - {None}
+    return main.site.provider == side.site.provider and len(named) < 2
 
 
 def _both_run(main: Request, side: Request) -> bool:
@@ -249,7 +255,7 @@ def _comparable(main: Request, side: Request, about: str) -> bool:
     """Whether two requests send the same turns, and the same ahead of them, so that a parameter is what differs."""
     if main.open or side.open or (main.site.span == side.site.span and main.path == side.path):
         return False
-    if main.site.provider != side.site.provider or (about != "model" and main.site.model != side.site.model):
+    if main.site.provider != side.site.provider or (about != "model" and not _goes_to_one_model(main, side)):
         return False
     ahead = [(any(r.of(Region.TOOLS)), any(r.of(Region.SYSTEM))) for r in (main, side)]
     return ahead[0] == ahead[1] and whole_history(main) and whole_history(side)
