@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from promptlint.expression import (
     Attr,
     Call,
     Definition,
+    DictOf,
+    Either,
     Expr,
     Free,
     Param,
@@ -83,7 +86,52 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
                 handed = _inside(ev, handed, caller, call) or handed
                 if not any(f.call is handed.call for f in found):
                     found.append(handed)
+    if not found and function.name not in ("__init__", "<lambda>"):
+        found += islice(_through_values(ev, function), MAX_CALLERS)
     return found
+
+
+def _through_values(ev: Evaluator, function: Function) -> Iterator[Caller]:
+    """The calls of what a table of functions holds, or of what a function gives, where that is ``function``."""
+    for body in dict.fromkeys(_taking(ev, function)):
+        for call in ev.summary(body).calls:
+            if reference_name(call.func) is None and not isinstance(call.func, (Attr, Param)):
+                known = match(ev, function, body, call)
+                if known is not None:
+                    yield known
+
+
+def _taking(ev: Evaluator, function: Function) -> Iterator[Function]:
+    """The bodies that may take a function out of a table, or get it from another function."""
+    name, program = function.name, ev.program
+    if function.owner is not None:
+        for cls in (function.owner, *program.subclasses(function.owner)):
+            if any(m.says(name) for m in cls.methods.values() if m is not function):
+                yield from cls.methods.values()
+        return
+    for module in program.mentioning(name, rf"{name}(?<![\w.]{name})\s*(?:[,}}\]#\n]|\Z)", function.module):
+        for table, held in ev.summary(module.body).names.items():
+            if any(reference_name(part) == name for part in _elements(held)):
+                for user in program.mentioning(table, rf"{table}(?<!\w{table})\s*(?:\[|\.get\b)", module):
+                    yield from (f for f in (user.body, *user.functions) if f.says(table))
+        for other in module.functions:
+            if other is not function and other.says(name) and _gives(ev, other, name):
+                yield from (caller for caller, _ in program.calls_named(other.name, module))
+
+
+def _elements(held: Expr) -> Iterator[Expr]:
+    """The values of a table that is written where it is bound."""
+    held = unchanged(held)
+    if isinstance(held, DictOf):
+        yield from (value for _, value in held.items)
+    elif isinstance(held, SeqOf):
+        yield from held.items
+
+
+def _gives(ev: Evaluator, function: Function, name: str) -> bool:
+    """Whether a function returns another one by its name."""
+    ways = [w for r in ev.summary(function).returns for w in (r.options if isinstance(r, Either) else (r,))]
+    return any(reference_name(way) == name for way in ways)
 
 
 def _through_class(ev: Evaluator, function: Function, owner: Class) -> Iterator[Caller]:
@@ -213,6 +261,8 @@ def _aimed(routine: Routine, function: Function) -> Routine:
 
 def _by_reference(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:
     """``to_thread(f, x)``, ``retry(f, x)``, ``executor.submit(f, x)``: the rest of the arguments go to ``f``."""
+    if isinstance(call.func, Attr) and call.func.name in ("get", "setdefault"):
+        return None  # what a dict gives where it holds nothing: the call of it stands elsewhere
     frame = ev.generic(caller)
     for position, argument in enumerate(call.args):
         if reference_name(argument) != function.name:
