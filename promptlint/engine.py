@@ -311,7 +311,7 @@ def _fault(name: str, error: Exception) -> str:
 
 def _of_sink(ev: Evaluator, sink: sinks.Sink, settings: Settings, withheld: list[Withheld]) -> list[Request]:
     found: list[Request] = []
-    ev.begin(sure=not bodies.is_unsure(sink.row))
+    ev.begin(sure=not bodies.is_unsure(sink))
     for chain in chains.of(ev, sink) if bodies.may_ask(ev, sink, ev.generic(sink.function)) is not False else ():
         found.extend(_judged(request, settings) for request in build.requests(ev, sink, chain))
         if found:

@@ -39,9 +39,15 @@ def is_posting(row: SinkRow) -> bool:
     return row.suffix in POSTING and ("url" in row.parts.values() or "body" in row.parts.values())
 
 
-def is_unsure(row: SinkRow) -> bool:
-    """Whether many calls that fit a row send nothing to a model."""
-    return is_posting(row) or row.id == "structural"
+_BODY_OF_CHAT = tuple(re.compile(rf"""["']{key}["']\s*(?:\]\s*=|:)""") for key in ("messages", "model"))
+"""What a file says that puts together a body with a model and messages."""
+
+
+def is_unsure(sink: Sink) -> bool:
+    """Whether many calls that fit its row send nothing to a model, and the file of this one makes no body for that."""
+    if is_posting(sink.row):
+        return not all(map(sink.function.module.matches, _BODY_OF_CHAT))
+    return sink.row.id == "structural"
 
 
 def may_ask(ev: Evaluator, sink: Sink, frame: Frame) -> bool | None:

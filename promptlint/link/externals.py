@@ -88,6 +88,10 @@ _MESSAGE_CLASSES = {
     "ChatCompletionDeveloperMessageParam": "system",
     "ChatCompletionToolMessageParam": "tool",
 }
+_TYPES_OF_MESSAGES = {"system": "system", "user": "human", "assistant": "ai", "tool": "tool"}
+"""What ``message.type`` says in langchain, by role."""
+_KEEPS_TURNS = re.compile(r"ChatMessageHistory$|\.chat_memory$")
+KEPT_TURNS = "the message history"
 _MESSAGE_FUNCTIONS = {
     **{f"mirascope.llm.messages.{role}": role for role in ("system", "user", "assistant")},
     **{f"haystack.dataclasses.ChatMessage.from_{role}": role for role in ("system", "user", "assistant")},
@@ -127,6 +131,8 @@ def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame
     if base.instance and name in base.keywords and base.name.rpartition(".")[2][:1].isupper():
         return base.keywords[name]
     full = f"{base.name}.{name}"
+    if keeps_turns(base.name, name):
+        return Hole(KEPT_TURNS, span)
     if base.name.rpartition(".")[2] in SESSION_STORES and not base.instance and name not in _DICT_METHODS:
         return session_value(ev, base.name, name, frame, span)
     row = ev.knowledge.sources.get(full)
@@ -141,6 +147,19 @@ def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame
     # Below what was made by a call of another object, that object is no longer meant.
     this = base.this if base.this is not None and base.level is None else base
     return External(full, span, instance=base.instance, this=this)
+
+
+def keeps_turns(kind: str, name: str) -> bool:
+    """Whether an attribute of an object of a library is the list of turns that were added to it (langchain)."""
+    return name == "messages" and _KEEPS_TURNS.search(kind) is not None
+
+
+def of_library_object(made: Map, name: str, span: Span) -> Value | None:
+    """An attribute that an object of langchain has besides the keywords it was made with."""
+    role = _MESSAGE_CLASSES.get(made.type or "") if name == "type" else None
+    if role is not None:
+        return text(_TYPES_OF_MESSAGES[role], span)
+    return Hole(KEPT_TURNS, span) if keeps_turns(made.type or "", name) else None
 
 
 def _super(ev: Evaluator, this: Value, name: str, frame: Frame) -> Value:
@@ -413,8 +432,12 @@ def _doubtful(origin: Origin, feature: str, step: Step | None) -> Origin:
     return replace(origin, features=origin.features | {feature})
 
 
+_TEMPORARY = re.compile(r"\btempfile\.")
+
+
 def unknown(ev: Evaluator, name: str, args: Given) -> Value:
-    deps = args.origins
+    # What a library makes of a file is what stands in it: where the file lies for the moment says nothing of that.
+    deps = tuple(o for o in args.origins if not (name and _TEMPORARY.search(o.because or "")))
     if any("opaque-call" not in o.features for o in deps):
         called = name or getattr(args.node.func, "name", "") or "a function"
         deps = doubtful(deps, "opaque-call", Step(args.span, f"handed to {called}(), which is not looked into"))

@@ -10,6 +10,7 @@ from promptlint.expression import (
     Call,
     Star,
 )
+from promptlint.frozen import replace
 from promptlint.index import Class, Function
 from promptlint.link import binding, construction, state, strings
 from promptlint.link.program import MAX_FAMILY, is_abstract
@@ -195,6 +196,10 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
     if ("state", *key) in ev.attributes_active:
         ev.cycles += 1
         return Hole(f"self.{name}", span)
+    place, left = (base.cls, base.span, name, base.level), ev.left
+    tried = ev.unfinished.get(place)
+    if tried is not None and left <= tried[0]:
+        return tried[1]  # there was more to spend on it before, and that was too little
     ev.attributes_active.add(("state", *key))
     try:
         value = ev.within(MAX_STATE, lambda: state.state(ev, base, name, span))
@@ -202,6 +207,8 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
         ev.attributes_active.discard(("state", *key))
     if not ev.exhausted:
         ev.attribute_cache[key] = value
+    elif not ev.kept:
+        ev.unfinished[place] = left, value
     return value
 
 
@@ -216,6 +223,7 @@ def _is_given(ev: Evaluator, cls: Class, name: str, span: Span) -> bool:
 
 def method(ev: Evaluator, base: Instance, method: Function, span: Span, frame: Frame) -> Value:
     names = method.decorator_names
+    base = _running(ev, base, method)
     if names & {"property", "cached_property", "computed_field"}:
         level = min(base.level, SESSION) if "cached_property" in names else level_of_line(ev, frame, span)
         return _read(ev, base, method, level, span)
@@ -246,6 +254,17 @@ def getter(ev: Evaluator, base: Instance, name: str) -> Function | None:
         return ev.program.method(base.cls, read.id)
     found = base.cls.module.definitions.get(read) if isinstance(read, ast.Lambda) else None
     return found if isinstance(found, Function) else None
+
+
+def _running(ev: Evaluator, base: Instance, method: Function) -> Instance:
+    """The object as one that has this method: of a class below the declared one, or that fulfils it as a protocol.
+
+    So what that method calls on it is its own, and not what the other classes of the family have in that place.
+    """
+    owner = method.owner
+    if base.exact or owner is None or owner in ev.program.mro(base.cls):
+        return base
+    return replace(base, cls=owner)
 
 
 def level_of_line(ev: Evaluator, frame: Frame, span: Span) -> int:

@@ -921,9 +921,9 @@ def _join_maps(a: Map, b: Map) -> Map:
             assert only is not None
             entries[key] = only if only.optional else Entry(only.held, only.span, True, only.guards)
     rest = (*a.rest, *(r for r in b.rest if not any(r is o for o in a.rest)))
-    return Map(
-        entries, a.span, rest, union(a.order, b.order), a.base or b.base, tuple(dict.fromkeys((*a.open, *b.open)))
-    )
+    unseen = tuple(dict.fromkeys((*a.open, *b.open)))
+    made_by = a.type if a.type == b.type else None
+    return Map(entries, a.span, rest, union(a.order, b.order), a.base or b.base, unseen, made_by)
 
 
 def optional(value: Value) -> Value:
