@@ -193,7 +193,7 @@ class Evaluator:
         self._ast_values: dict[tuple[int, int], Value] = {}
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
         self.unfinished: dict[tuple[object, ...], tuple[int, Value]] = {}
-        """By class, place of construction and name: attributes that took more than this much work, and what was found."""
+        """By class, place of construction and name: attributes that took more than so much work, and what was found."""
         self.attributes_active: set[tuple[object, ...]] = set()
         self.global_overrides: dict[tuple[Module, str], Value] = {}
         self.filling: dict[tuple[Class, str], Value] = {}
