@@ -18,6 +18,7 @@ from promptlint.link import (
     datafiles,
     externals,
     jinja,
+    jsontext,
     methods,
     mutations,
     stores,
@@ -251,10 +252,10 @@ def _dumps(ev: Evaluator, args: Given) -> Value | None:
     if value is None:
         return None
     if any(isinstance(o, (Map, Seq)) for o in options(value)):
-        chosen = {k: v for k, v in args.keywords.items() if k in ("sort_keys", "option")}
+        chosen = {k: v for k, v in args.keywords.items() if k in jsontext.OPTIONS}
         return External("json.text", args.span, instance=True, arguments=(value,), keywords=chosen)
     shown = strings.pieces(ev, value, args.span)
-    return Text(tuple(p.with_deps(strings.as_json(p.deps)) if p.deps else p for p in shown))
+    return Text(tuple(p.with_deps(jsontext.as_json(p.deps)) if p.deps else p for p in shown))
 
 
 def _loads(format: str) -> _Function:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from promptlint.frozen import replace
+from promptlint.link import jsontext
 from promptlint.link.values import (
     Choice,
     Const,
@@ -126,7 +127,7 @@ def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
         of = value.arguments[0]
         told = (i for i in of.items if isinstance(i, History)) if isinstance(of, Seq) else iter(())
         kept = next((with_edits(i, of) for i in told if isinstance(of, Seq)), None)
-        return (Piece(span, None, _dumped(value), "text", turns=kept),)
+        return jsontext.pieces(value, span) if kept is None else (jsontext.whole(value, span, kept),)
     if isinstance(value, External):
         return (Piece(span, None, value.origins(), value.name.rpartition(".")[2], persistent=not value.instance),)
     if isinstance(value, FilePath):
@@ -141,37 +142,6 @@ def member_text(ev: Evaluator, value: Instance) -> Text | None:
     held = value.given("value") if "value" in value.overrides else None
     bases = ev.program.foreign_bases(value.cls) if isinstance(held, Text) else frozenset()
     return held if isinstance(held, Text) and bases & TEXT_BASES else None
-
-
-def _dumped(text: External) -> Origins:
-    """What JSON depends on; the order of what it was made of becomes its own."""
-    value = text.arguments[0]
-    return as_json((_by_key(value) if _sorts_keys(text.keywords) else value).origins())
-
-
-def as_json(origins: Origins) -> Origins:
-    """What a value depends on, once it is written as JSON: an order that is not fixed becomes that of the JSON."""
-    return tuple(replace(o, kind="json") if o.kind == "unordered" else o for o in origins)
-
-
-def _sorts_keys(keywords: Mapping[str, Value]) -> bool:
-    keys, option = keywords.get("sort_keys"), keywords.get("option")
-    if isinstance(keys, Const):
-        return bool(keys.value)
-    return isinstance(option, (External, Hole)) and "OPT_SORT_KEYS" in option.name  # of orjson
-
-
-def _by_key(value: Value) -> Value:
-    """The value with the keys of all dicts in it in a fixed order."""
-    if isinstance(value, Choice):
-        return Choice(tuple(map(_by_key, value.options)))
-    if isinstance(value, Seq):
-        return replace(value, items=tuple(replace(i, held=_by_key(i.value)) for i in value.items))
-    if isinstance(value, Map):
-        entries = {k: replace(e, held=_by_key(e.value)) for k, e in value.entries.items()}
-        order = tuple(o for o in value.order if o.kind != "unordered")
-        return replace(value, entries=entries, rest=tuple(map(_by_key, value.rest)), order=order)
-    return value
 
 
 def _element_pieces(ev: Evaluator, item: Item, span: Span, of: Seq) -> tuple[Piece, ...]:
