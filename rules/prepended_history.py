@@ -77,7 +77,7 @@ def check(conversation: Conversation) -> Iterator[Finding]:
             yield report_mutator(
                 request,
                 mutator,
-                f"{mutator.what} inserts text ahead of old messages: the history behind it cannot be reused",
+                f"{mutator.what} puts text ahead of old messages: the history behind it cannot be reused",
                 "append it to the newest user message and store it with that message",
                 Severity.ERROR if mutator.causes else Severity.WARNING,
                 Confidence.HIGH if mutator.causes else Confidence.MEDIUM,

@@ -68,7 +68,7 @@ def _is_called_with(ev: Evaluator, function: Function, names: frozenset[str], de
 
 def _is_latched(function: Function) -> bool:
     """Whether a function asks for a flag of its object and sets it: what it does is done once."""
-    nodes = [n for n in ast.walk(function.syntax) if isinstance(n, (ast.If, ast.Assign))]
+    nodes = [n for n in ast.walk(function.module.syntax(function)) if isinstance(n, (ast.If, ast.Assign))]
     tests = [n.test.operand if isinstance(n.test, ast.UnaryOp) else n.test for n in nodes if isinstance(n, ast.If)]
     asked = {t.attr for t in tests if isinstance(t, ast.Attribute)}
     set_there = (n for n in nodes if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant) and n.value.value)

@@ -180,6 +180,7 @@ class Evaluator:
         """By function: its calls, by the last name of what they call."""
         self.element_classes: dict[tuple[Class | Module, str], Class | None] = {}
         self.switches: dict[Span, tuple[Function, Write]] = {}
+        self.passing: dict[Class, bool] = {}
         self.writers_of: dict[Span, tuple[tuple[Function, Call], ...]] = {}
         """By the place of a read: the calls that write to what is read there."""
         self.on_command: dict[tuple[Function, frozenset[str]], bool] = {}

@@ -280,7 +280,7 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
         edits = [e for e in edits if not e.first]
         front = tuple(i for i in front if role_of(i.value) not in SYSTEM_ROLES)
     for item in front if history or mutations.is_sent(before.items) else ():  # else only built from its end
-        edits.append(Edit("prepend", item.span, "inserted in front of older elements", item.guards, value=item.value))
+        edits.append(Edit("prepend", item.span, "what is added here", item.guards, value=item.value))
     if not (front or back or edits):
         return before
     if not history:

@@ -25,7 +25,7 @@ from promptlint.expression import (
 from promptlint.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.index import Class, Function, Module
-from promptlint.link import binding, callers, conditions, construction, elements, growth, lent, switches
+from promptlint.link import binding, callers, conditions, construction, elements, growth, lent, passing, switches
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -359,7 +359,12 @@ def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _
         return before  # emptied: another conversation begins
     before = _placed(before, value)
     # What is filled where it is made is new each time: it keeps nothing.
-    result = growth.grown(ev, before, value, root, function.module.span(_changed(expr).at), level, history=not made)
+    passes = passing.is_passing(ev, base)
+    result = growth.grown(
+        ev, before, value, root, function.module.span(_changed(expr).at), level, history=not (made or passes)
+    )
+    if passes and isinstance(result, Seq):  # what is inserted ahead stands there in each of them
+        result = replace(result, edits=tuple(e for e in result.edits if e.kind != "prepend"))
     if where is None:
         result = conditions.under(result, before, _always_under(ev, function))
     return conditions.commanded(result, before) if switches.only_on_command(ev, function) else result
