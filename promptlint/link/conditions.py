@@ -32,6 +32,7 @@ from promptlint.link.switches import SWITCHED
 from promptlint.link.values import (
     ELAPSED,
     Base,
+    Const,
     Edit,
     Entry,
     External,
@@ -395,4 +396,6 @@ def with_condition(value: Value, deps: Origins) -> Value:
         return replace(value, order=union(value.order, deps))
     if isinstance(value, Text):
         return Text(tuple(replace(p, deps=union(p.deps, deps)) for p in value.pieces))
+    if isinstance(value, Const) and isinstance(value.value, (int, float)):
+        return Hole(str(value.value), value.span, deps)  # counted, or not: ``sum(1 for w in words if w in text)``
     return value

@@ -9,6 +9,7 @@ from promptlint.expression import (
     Attr,
     Binary,
     Call,
+    Comp,
     Either,
     Element,
     Expr,
@@ -37,6 +38,17 @@ from promptlint.link.values import (
     truth,
 )
 
+_LOOKING = frozenset(
+    ("isinstance", "len", "bool", "getattr", "hasattr", "callable", "input", "any", "all", "sum", "min", "max", "set")
+)
+"""Functions that tell something about what they are given."""
+_ASKING = frozenset(
+    ("get", "lower", "upper", "casefold", "strip", "split", "partition", "startswith", "endswith", "count", "find")
+    + ("isdigit", "isupper", "isalpha", "isspace", "replace", "intersection")
+)
+"""Methods that do the same for what they belong to."""
+_MATCHING = frozenset(("search", "match", "fullmatch", "findall"))
+"""Functions of ``re``, and methods of a compiled pattern."""
 _ORDERS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -96,21 +108,14 @@ def is_cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) ->
         return is_cheap(node.base, depth + 1, bound) and isinstance(node.key, Literal)
     if isinstance(node, Call):
         func = node.func
-        plain = isinstance(func, Global) and func.name in (
-            "isinstance",
-            "len",
-            "bool",
-            "getattr",
-            "hasattr",
-            "callable",
-            "input",
-        )
-        method = (
-            isinstance(func, Attr)
-            and func.name in ("get", "lower", "upper", "strip", "split", "partition", "startswith", "endswith")
-            and is_cheap(func.base, depth + 1, bound)
-        )
-        return (plain or method) and all(is_cheap(a, depth + 1, bound) for a in node.args)
+        plain = isinstance(func, Global) and func.name in _LOOKING
+        method = isinstance(func, Attr) and func.name in _ASKING and is_cheap(func.base, depth + 1, bound)
+        matched = isinstance(func, Attr) and func.name in _MATCHING and _is_re(func.base)
+        return (plain or method or matched) and all(is_cheap(a, depth + 1, bound) for a in node.args)
+    if isinstance(node, Comp):
+        bound = bound | {loop for loop, _, _ in node.clauses}
+        looked_at = (part for _, source, tests in node.clauses for part in (source, *tests))
+        return all(is_cheap(part, depth + 1, bound) for part in (*looked_at, node.element))
     if isinstance(node, (SeqOf, Star)):
         return all(is_cheap(c, depth + 1, bound) for c in children(node))
     return (
@@ -129,6 +134,13 @@ def asks_the_hour(node: Expr, depth: int = 0) -> bool:
         return any(asks_the_hour(part, depth + 1) for part in children(node))
     named = node.func if isinstance(node, Call) and not node.args else node
     return depth > 0 and isinstance(named, Attr) and named.name in ("hour", "tm_hour", "tm_wday", "weekday")
+
+
+def _is_re(node: Expr) -> bool:
+    """Whether a node is the module ``re``, or a constant of the module: a pattern that it compiled."""
+    if isinstance(node, Import):
+        return node.dotted == "re"
+    return isinstance(node, Global) and (node.name == "re" or node.name.isupper())
 
 
 def plain(value: Value) -> object | None:
