@@ -38,6 +38,7 @@ from promptlint.link.guards import (
     asks_of_first,
     guard_of,
     limit_of_calls,
+    near_the_window,
     texts_asked,
 )
 from promptlint.link.layout import Layout
@@ -785,6 +786,8 @@ class _Builder(Layout):
             return guard, False
         if function is not None and after_a_pause(self.ev, edit.guards, function):
             return "threshold", True
+        if edit.keeps is None and function is not None and near_the_window(self.ev, edit.guards, function):
+            return "threshold", False
         keeps = limit - edit.drops if edit.drops is not None and limit is not None else edit.keeps
         if keeps is None or limit is None or limit < keeps * 1.5:
             return "always", False

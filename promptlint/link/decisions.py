@@ -43,8 +43,24 @@ _LOOKING = frozenset(
 )
 """Functions that tell something about what they are given."""
 _ASKING = frozenset(
-    ("get", "lower", "upper", "casefold", "strip", "split", "partition", "startswith", "endswith", "count", "find")
-    + ("isdigit", "isupper", "isalpha", "isspace", "replace", "intersection")
+    [
+        "get",
+        "lower",
+        "upper",
+        "casefold",
+        "strip",
+        "split",
+        "partition",
+        "replace",
+        "startswith",
+        "endswith",
+        "count",
+        "find",
+        "isdigit",
+        "isupper",
+        "isalpha",
+        "isspace",
+    ]
 )
 """Methods that do the same for what they belong to."""
 _MATCHING = frozenset(("search", "match", "fullmatch", "findall"))

@@ -8,10 +8,23 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr as AttrNode
-from promptlint.expression import Binary, Either, Expr, Guard, Literal, Star, Test, called_name, children
+from promptlint.expression import (
+    Binary,
+    Comp,
+    Either,
+    Expr,
+    Guard,
+    Literal,
+    Star,
+    Test,
+    called_name,
+    children,
+    is_none,
+)
 from promptlint.expression import Call as CallNode
 from promptlint.expression import Global as GlobalNode
 from promptlint.expression import Item as ItemOf
+from promptlint.frozen import replace
 from promptlint.link import callers
 from promptlint.link.switches import asks_for_command, on_command
 from promptlint.link.values import (
@@ -26,6 +39,8 @@ if TYPE_CHECKING:
 
 LARGE_MESSAGES, LARGE_TOKENS = 40, 32_000
 """A threshold above which a rewrite counts as rare, in messages and in tokens."""
+NEAR_THE_WINDOW = 100_000
+"""Tokens, or characters, above which few conversations come."""
 ANYTHING = 2
 """A test for more than that many is one for whether there is anything at all."""
 SIZE_NAMES = re.compile(
@@ -58,7 +73,7 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
     and for one that some time has gone by.
     """
     limits: list[float | None] = []
-    for guard in reversed(guards):
+    for guard in reversed([part for whole in guards for part in _each(whole)]):
         if guard.error:
             return "error", None
         test = guard.test
@@ -91,6 +106,20 @@ def after_a_pause(ev: Evaluator, guards: tuple[Guard, ...], function: Function) 
     return any(_is_elapsed(ev, part, function) for test in sizes for part in test.parts)
 
 
+def _each(guard: Guard) -> Iterator[Guard]:
+    """The tests that hold where a guard does: those of ``a and b``, and of ``a or b`` where that is false."""
+    test = guard.test
+    parts: tuple[Expr, ...] = ()
+    if isinstance(test, Either) and guard.sense and test.test is not None and is_none(test.options[-1]):
+        parts = (test.test, *test.options[:-1])
+    elif isinstance(test, Either) and not guard.sense and test.test is None:
+        parts = test.options
+    for part in parts:
+        yield from _each(replace(guard, test=part))
+    if not parts:
+        yield guard
+
+
 def _is_elapsed(ev: Evaluator, node: Expr, function: Function) -> bool:
     if isinstance(node, CallNode) and called_name(node) == _SECONDS:
         return True
@@ -115,7 +144,7 @@ def asks_of_first(tests: Iterable[Expr]) -> bool:
     What such a change drops is the head of what was cut or loaded elsewhere.
     """
     parts = [part for test in tests for part in parts_of(test)]
-    return any(map(_is_first, parts)) and not any(map(_compares_size, parts))
+    return any(map(_asks_who_begins, parts)) and not any(map(_compares_size, parts))
 
 
 _IDS = re.compile(r"(^|_)(id|uuid)$", re.IGNORECASE)
@@ -168,6 +197,24 @@ def _is_first(node: Expr) -> bool:
     return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value == 0
 
 
+_WHO = frozenset(("role", "type"))
+
+
+def _asks_who_begins(node: Expr) -> bool:
+    """Whether a node asks what the first element is: ``m[0]["role"]``, ``m[0].type``, ``is_reply(m[0])``.
+
+    The first of the values that a call gives back, which a tuple of names takes apart, is no message.
+    """
+    if isinstance(node, CallNode):
+        asked = any(isinstance(a, ItemOf) and _is_first(a) and not isinstance(a.base, CallNode) for a in node.args)
+        return asked or (_key_of(node) in _WHO and isinstance(node.func, AttrNode) and _is_first(node.func.base))
+    if isinstance(node, AttrNode):
+        return node.name in _WHO and _is_first(node.base)
+    return (
+        isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value in _WHO and _is_first(node.base)
+    )
+
+
 def _compares_size(node: Expr) -> bool:
     return isinstance(node, Test) and node.op in (">", ">=", "<", "<=") and any(map(_counts, node.parts))
 
@@ -176,7 +223,7 @@ def _counts(node: Expr) -> bool:
     if isinstance(node, CallNode):
         if isinstance(node.func, GlobalNode) and node.func.name == "len":
             return True
-        return _names_size(node)
+        return _names_size(node) or _summed(node) is not None
     if isinstance(node, (AttrNode, GlobalNode)):
         return bool(SIZE_NAMES.search(node.name))
     if isinstance(node, Binary):
@@ -205,8 +252,28 @@ def _is_content(node: Expr) -> bool:
 def _tokens(node: Expr) -> bool:
     """Whether what is compared is a number of tokens or characters, and no number of messages."""
     if isinstance(node, CallNode):
-        return _tokens(node.func)
+        summed = _summed(node)
+        return _tokens(node.func) or (summed is not None and not isinstance(summed, Literal))
     return isinstance(node, (AttrNode, GlobalNode)) and bool(re.search(r"token|char", node.name, re.IGNORECASE))
+
+
+def _summed(node: CallNode) -> Expr | None:
+    """What ``sum(len(m) for m in messages)`` adds up, or a number when it counts."""
+    terms = node.args[0] if isinstance(node.func, GlobalNode) and node.func.name == "sum" and node.args else None
+    element = terms.element if isinstance(terms, Comp) else None
+    return element if element is not None and (isinstance(element, Literal) or _counts(element)) else None
+
+
+def near_the_window(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> bool:
+    """Whether a change is made only where the history comes near the size of a context, in tokens or characters."""
+    for test in (part.test for whole in guards for part in _each(whole)):
+        if isinstance(test, Test) and test.op in (">", ">=", "<", "<=") and any(map(_tokens, test.parts)):
+            values = [
+                o.value for p in test.parts for o in options(ev.eval(p, ev.generic(function))) if isinstance(o, Const)
+            ]
+            if any(isinstance(v, (int, float)) and v >= NEAR_THE_WINDOW for v in values):
+                return True
+    return False
 
 
 def _names_size(node: CallNode) -> bool:

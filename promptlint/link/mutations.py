@@ -16,6 +16,7 @@ from promptlint.expression import (
     Global,
     Literal,
     Mutate,
+    Phi,
     SeqOf,
     Star,
     Test,
@@ -254,8 +255,8 @@ def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame,
                 return replace(base, items=tuple(items))
         if slices._is_content(node.base):
             return base
-        loop = containers._loop_of(node)
-        tests = [*(g.test for g in node.guards), loop.test if loop is not None else None]
+        loop, inner = containers._loop_of(node), node.base.state if isinstance(node.base, Phi) else None
+        tests = [*(g.test for g in node.guards), *(state.test for state in (loop, inner) if state is not None)]
         if where == 0 and asks_of_first(t for t in tests if t is not None):
             return base
         if _is_result(ev, node, frame):

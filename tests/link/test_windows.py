@@ -6,6 +6,7 @@ import pytest
 
 from promptlint import engine
 from promptlint.config import Settings
+from promptlint.finding import Severity
 
 PROGRAM = """\
 from openai import OpenAI
@@ -30,3 +31,126 @@ def test_earlier_cuts_are_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (7, "history[-30:] also cuts this history to 30 messages")
     ]
     assert not findings[7].flow
+
+
+ROUNDS = """\
+from openai import OpenAI
+
+client = OpenAI()
+RULES = "Answer by the book. " * 300
+
+
+def ask(turns):
+    reply = client.chat.completions.create(model="gpt-4.1", messages=[{"role": "system", "content": RULES}, *turns])
+    return reply.choices[0].message.content, reply.usage
+
+
+def is_answer(turn):
+    return turn["role"] == "assistant"
+
+
+turns = []
+while True:
+    turns.append({"role": "user", "content": input()})
+%s
+    text, usage = ask(turns)
+%s
+    turns.append({"role": "assistant", "content": text})
+"""
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        "if text.strip():\n        del turns[:-12]",
+        "print(text)\n    if text:\n        turns[:] = turns[-12:]",
+        'if text != "":\n        del turns[: len(turns) - 12]',
+        "if not text:\n        continue\n    while len(turns) > 12:\n        turns.pop(0)",
+    ],
+)
+def test_a_cut_that_depends_on_the_first_result_of_a_call(
+    then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "main.py").write_text(ROUNDS % ("    pass", f"    {then}"), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert [f.rule for f in engine.check([Path()], Settings()).findings] == ["sliding-window"]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        'turns[0]["role"] != "user"',
+        'turns[0].get("role") == "assistant"',
+        "is_answer(turns[0])",
+        'turns and turns[0]["role"] == "assistant"',
+    ],
+)
+def test_a_list_that_has_to_begin_with_a_user(test: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "main.py").write_text(ROUNDS % (f"    while {test}:\n        turns.pop(0)", "    pass"), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert not engine.check([Path()], Settings()).findings
+
+
+BUDGET = """\
+import json
+
+from openai import OpenAI
+
+client = OpenAI()
+RULES = "Answer by the book. " * 300
+LIMIT = %s
+
+
+def tokens_of(turn):
+    return len(str(turn["content"])) // 4
+
+
+class Talk:
+    def __init__(self, enabled):
+        self.turns = []
+        self.enabled = enabled
+
+    def add(self, role, text):
+        self.turns.append({"role": role, "content": text})
+        self.shorten()
+
+    def shorten(self):
+        %s
+
+
+def main(enabled):
+    talk = Talk(enabled)
+    while True:
+        talk.add("user", input())
+        messages = [{"role": "system", "content": RULES}, *talk.turns]
+        reply = client.chat.completions.create(model="gpt-4.1", messages=messages)
+        talk.add("assistant", reply.choices[0].message.content)
+
+
+main(True)
+"""
+SHORTEN = {
+    "a loop that is left": """while True:
+            total = sum(len(json.dumps(t)) for t in self.turns)
+            if total <= LIMIT or len(self.turns) <= 2:
+                break
+            self.turns.pop(0)""",
+    "a sum": """if sum(tokens_of(t) for t in self.turns) > LIMIT:
+            self.turns.pop(0)""",
+    "one test of two": """if self.enabled and sum(len(t["content"]) for t in self.turns) > LIMIT:
+            del self.turns[:2]""",
+    "the second test of two": """total_chars = sum(len(t["content"]) for t in self.turns)
+        if total_chars > LIMIT and self.enabled:
+            self.turns.pop(0)""",
+}
+
+
+@pytest.mark.parametrize("form", SHORTEN)
+@pytest.mark.parametrize(("limit", "severity"), [("100_000 * 4", Severity.INFO), ("8_000", Severity.WARNING)])
+def test_a_cut_near_the_size_of_a_context_is_rare(
+    form: str, limit: str, severity: Severity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "main.py").write_text(BUDGET % (limit, SHORTEN[form]), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    found = [(f.rule, f.severity) for f in engine.check([Path()], Settings()).findings]
+    assert found == [("sliding-window", severity)]
