@@ -265,9 +265,10 @@ def _is_size(node: Expr) -> bool:
 def runs_backwards(iterable: Expr | None) -> bool:
     """Whether a loop begins with the last element."""
     if isinstance(iterable, Call) and isinstance(iterable.func, Global):
-        inner = iterable.args[0] if iterable.args else None
-        return iterable.func.name == "reversed" or (
-            iterable.func.name in ("list", "enumerate") and runs_backwards(inner)
-        )
+        name, inner = iterable.func.name, iterable.args[0] if iterable.args else None
+        if name == "range" and len(iterable.args) == 3:  # range(len(x) - 1, -1, -1)
+            step = iterable.args[2]
+            return isinstance(step, Literal) and step.value == -1
+        return name == "reversed" or (name in ("list", "enumerate") and runs_backwards(inner))
     step = iterable.step if isinstance(iterable, Slice) else None
     return isinstance(step, Literal) and step.value == -1

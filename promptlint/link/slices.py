@@ -11,11 +11,14 @@ from promptlint.expression import (
     Attr,
     Binary,
     Call,
+    Comp,
     Either,
+    Element,
     Expr,
     Free,
     Global,
     Literal,
+    LoopState,
     Param,
     Phi,
     SeqOf,
@@ -26,6 +29,7 @@ from promptlint.expression import (
 from promptlint.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.link import aged, clocks, containers, mutations, strings
+from promptlint.link.alike import runs_backwards
 from promptlint.link.guards import asks_of_first
 from promptlint.link.values import (
     Base,
@@ -36,6 +40,7 @@ from promptlint.link.values import (
     Many,
     One,
     Rest,
+    Routine,
     Seq,
     Text,
     Value,
@@ -46,6 +51,7 @@ from promptlint.link.values import (
 from promptlint.span import Span
 
 if TYPE_CHECKING:
+    from promptlint.index import Function
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
 
@@ -100,12 +106,14 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         return replace(sequence, items=items[slice(lower, upper, step)])
     if node.lower is None and node.upper is None and _bound(ev, node.step, frame) == -1:
         return mutations.turned(sequence)
-    searched = lower is None and node.upper is None and node.step is None and _looked_for(node.lower)
+    to_end = node.upper is None and node.step is None
+    if to_end and isinstance(base, Seq) and _turns_back(ev, node.lower, frame.function, frame):
+        return _tail(ev, sequence, node, None, frame, span)
+    searched = lower is None and to_end and _looked_for(node.lower)
     if _is_tail(node, lower) or (searched and isinstance(base, Seq)):
         return _tail(ev, sequence, node, lower, frame, span)
     if lower is not None and lower > 0:
         rest = replace(sequence, items=_without_head(items, lower))
-        to_end = node.upper is None and node.step is None
         return _headless(ev, rest, node, lower, frame, span) if to_end and rest.items else rest
     if node.lower is None and upper is not None and upper < 0:
         return replace(sequence, items=_without_tail(items, -upper))
@@ -177,6 +185,48 @@ def _looked_for(node: Expr | None) -> bool:
     adds_up = any(not isinstance(s.right, Literal) for n, v in state.steps.items() if n != phi.name for s in _sums(v))
     tests = [state.test, *(g.test for end in state.ends for g in end.guards)]
     return counts and (adds_up or any(_compares(t, phi.name) for t in tests))
+
+
+MAX_CALLS = 2
+"""Functions that are followed to see how a place in a list is found."""
+
+
+def _turns_back(ev: Evaluator, node: Expr | None, function: Function, frame: Frame, depth: int = 0) -> bool:
+    """Whether a place in a list is that of the n-th turn from its end: counted from there by a loop, or listed."""
+    if isinstance(node, Either):
+        return any(_turns_back(ev, o, function, frame, depth) for o in node.options)
+    if isinstance(node, ItemOf) and isinstance(node.base, Comp):
+        source = node.base.clauses[0][1]
+        places = isinstance(source, Call) and isinstance(source.func, Global) and source.func.name in _PLACES
+        return places and _is_from_end(node.key)
+    if isinstance(node, ItemOf):  # for place, turn in reversed(list(enumerate(turns)))
+        return isinstance(node.base, Element) and _turns_back(ev, node.base, function, frame, depth)
+    if isinstance(node, Element):
+        state = ev.summary(function).loops.get(node.loop)
+        return state is not None and _counts_back(state)
+    if isinstance(node, (AfterLoop, Phi)):
+        phi = node.phi if isinstance(node, AfterLoop) else node
+        return _counts_back(phi.state) and _turns_back(ev, phi.state.steps.get(phi.name), function, frame, depth)
+    if not isinstance(node, Call) or depth == MAX_CALLS:
+        return False
+    called = [o.function for o in options(ev.resolve(node.func, frame)) if isinstance(o, Routine)]
+    return any(_turns_back(ev, r, f, ev.generic(f), depth + 1) for f in called for r in ev.summary(f).returns)
+
+
+_PLACES = frozenset(("enumerate", "range"))
+
+
+def _counts_back(state: LoopState) -> bool:
+    """Whether a loop runs from the end of a list and counts what it comes by until there are enough."""
+    counted = any(isinstance(s.right, Literal) for step in state.steps.values() for s in _sums(step))
+    return counted and runs_backwards(state.iterable)
+
+
+def _is_from_end(key: Expr) -> bool:
+    """Whether a place is told from the end, and is not the last one: ``[-5]``, ``[-n]``, ``[len(x) - n]``."""
+    if isinstance(key, Literal):
+        return isinstance(key.value, int) and key.value < -1
+    return (isinstance(key, Test) and key.op == "unary") or _counts_length(key)
 
 
 def _sums(step: Expr | None) -> Iterator[Binary]:

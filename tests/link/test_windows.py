@@ -154,3 +154,94 @@ def test_a_cut_near_the_size_of_a_context_is_rare(
     monkeypatch.chdir(tmp_path)
     found = [(f.rule, f.severity) for f in engine.check([Path()], Settings()).findings]
     assert found == [("sliding-window", severity)]
+
+
+TURNS = """\
+from openai import OpenAI
+
+client = OpenAI()
+RULES = "Answer by the book. " * 300
+KEEP = 5
+turns = []
+
+
+%s
+
+
+while True:
+    turns.append({"role": "user", "content": input()})
+    messages = [{"role": "system", "content": RULES}, *recent(turns)]
+    reply = client.chat.completions.create(model="gpt-4.1", messages=messages)
+    turns.append({"role": "assistant", "content": reply.choices[0].message.content})
+"""
+LAST_TURNS = {
+    "a function that tells the place": '''\
+def start_of(messages):
+    start, seen = 0, 0
+    for i in range(len(messages) - 1, -1, -1):
+        if messages[i]["role"] == "user":
+            seen += 1
+        if seen >= KEEP:
+            start = i
+            break
+    return start
+
+
+def recent(messages):
+    return messages[start_of(messages):]''',
+    "a slice in the loop": '''\
+def recent(messages):
+    seen = 0
+    for i in reversed(range(len(messages))):
+        if messages[i]["role"] == "user":
+            seen += 1
+            if seen == KEEP:
+                return messages[i:]
+    return messages''',
+    "numbered elements": '''\
+def recent(messages):
+    seen = 0
+    for i, message in reversed(list(enumerate(messages))):
+        if message["role"] == "user":
+            seen += 1
+        if seen > KEEP:
+            return messages[i:]
+    return messages''',
+    "places of the questions": '''\
+def recent(messages):
+    asked = [i for i, m in enumerate(messages) if m["role"] == "user"]
+    return messages if len(asked) <= KEEP else messages[asked[-KEEP]:]''',
+    "places counted from the front": '''\
+def recent(messages):
+    asked = [i for i in range(len(messages)) if messages[i]["role"] == "user"]
+    return messages if len(asked) <= KEEP else messages[asked[len(asked) - KEEP]:]''',
+}
+WHOLE = {
+    "since the newest summary": '''\
+def recent(messages):
+    for i in range(len(messages) - 1, -1, -1):
+        if messages[i].get("summary"):
+            return messages[i:]
+    return messages''',
+    "a number that is counted and not used": '''\
+def recent(messages):
+    seen = 0
+    for message in reversed(messages):
+        seen += 1
+    print(seen)
+    return messages''',
+}
+
+
+@pytest.mark.parametrize("form", LAST_TURNS)
+def test_the_last_turns_are_counted_from_the_end(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "main.py").write_text(TURNS % LAST_TURNS[form], "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert [f.rule for f in engine.check([Path()], Settings()).findings] == ["sliding-window"]
+
+
+@pytest.mark.parametrize("form", WHOLE)
+def test_nothing_is_counted(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "main.py").write_text(TURNS % WHOLE[form], "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert not engine.check([Path()], Settings()).findings
