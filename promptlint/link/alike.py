@@ -267,8 +267,10 @@ def runs_backwards(iterable: Expr | None) -> bool:
     if isinstance(iterable, Call) and isinstance(iterable.func, Global):
         name, inner = iterable.func.name, iterable.args[0] if iterable.args else None
         if name == "range" and len(iterable.args) == 3:  # range(len(x) - 1, -1, -1)
-            step = iterable.args[2]
-            return isinstance(step, Literal) and step.value == -1
+            return _is_minus_one(iterable.args[2])
         return name == "reversed" or (name in ("list", "enumerate") and runs_backwards(inner))
-    step = iterable.step if isinstance(iterable, Slice) else None
+    return isinstance(iterable, Slice) and _is_minus_one(iterable.step)
+
+
+def _is_minus_one(step: Expr | None) -> bool:
     return isinstance(step, Literal) and step.value == -1
