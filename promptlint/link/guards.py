@@ -201,18 +201,25 @@ _WHO = frozenset(("role", "type"))
 
 
 def _asks_who_begins(node: Expr) -> bool:
-    """Whether a node asks what the first element is: ``m[0]["role"]``, ``m[0].type``, ``is_reply(m[0])``.
+    """Whether a node asks what the first element is: ``m[0]["role"]``, ``m[0].type``, ``f(m[0])``, ``m[0] == x``.
 
     The first of the values that a call gives back, which a tuple of names takes apart, is no message.
     """
     if isinstance(node, CallNode):
-        asked = any(isinstance(a, ItemOf) and _is_first(a) and not isinstance(a.base, CallNode) for a in node.args)
-        return asked or (_key_of(node) in _WHO and isinstance(node.func, AttrNode) and _is_first(node.func.base))
+        return any(map(_is_first_kept, node.args)) or (
+            _key_of(node) in _WHO and isinstance(node.func, AttrNode) and _is_first(node.func.base)
+        )
+    if isinstance(node, Test):
+        return node.op in ("==", "!=", "is", "is not") and any(map(_is_first_kept, node.parts))
     if isinstance(node, AttrNode):
         return node.name in _WHO and _is_first(node.base)
     return (
         isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value in _WHO and _is_first(node.base)
     )
+
+
+def _is_first_kept(node: Expr) -> bool:
+    return isinstance(node, ItemOf) and _is_first(node) and not isinstance(node.base, CallNode)
 
 
 def _compares_size(node: Expr) -> bool:
