@@ -212,6 +212,8 @@ def set_key(target: Map, key: Value, value: Value | Lazy, span: Span, certain: b
 
 def _roots(value: Value) -> frozenset[object]:
     """The lists whose old content a list holds."""
+    if isinstance(value, Choice):
+        return frozenset().union(*map(_roots, value.options))
     if isinstance(value, Map):
         return frozenset((value.base,)) if value.base is not None else frozenset()
     return frozenset(i.root for i in value.items if isinstance(i, Base)) if isinstance(value, Seq) else frozenset()

@@ -135,8 +135,12 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
             if isinstance(entry.held, Untouched):
                 continue
             known = entries.get(name)
-            if known is None:
+            if known is None and not holds_base(entry.value, Cell(root, name)):
                 entries[name] = replace(entry, optional=True)
+            elif known is None:  # it stands in another of the dicts under unknown keys
+                start = Seq("list", (), span) if isinstance(entry.value, Seq) else Map({}, span)
+                made = grown(ev, start, entry.value, Cell(root, name), span, level, history)
+                entries[name] = Entry(made, entry.span, True)
             else:
                 put = _entered(entry.value, Step(entry.span, f"{KEPT}under {name!r}"))
                 made = grown(ev, known.value, put, Cell(root, name), span, level, history)
@@ -165,11 +169,11 @@ def _grown_cells(
     """What stands under unknown keys: what a step adds to a list under one of them makes that list grow."""
     cell = Cell(root, None)
     kept = list(before.rest)
-    for part in value.rest:
+    for part in (way for held in value.rest for way in options(held)):
         if any(part is k for k in kept):
             continue
         if not holds_base(part, cell):
-            kept.append(_entered(_begun(part, cell, level), Step(span, UNDER_A_KEY)))
+            _put_under_a_key(kept, _entered(_begun(part, cell, level), Step(span, UNDER_A_KEY)))
             continue
         at = next((n for n, k in enumerate(kept) if type(k) is type(part)), None)
         empty = Seq(part.kind, (), span) if isinstance(part, Seq) else Map({}, span)
@@ -180,6 +184,38 @@ def _grown_cells(
         else:
             kept[at] = made
     return tuple(kept)
+
+
+def _put_under_a_key(kept: list[Value], part: Value) -> None:
+    """Adds what stands under an unknown key; a change to a dict that was there already is none of its own."""
+    dicts = [n for n, k in enumerate(kept) if isinstance(k, Map)]
+    changed = [n for n in dicts if _is_change(kept[n])]
+    if isinstance(part, Map) and _is_change(part) and dicts:
+        for n in dicts:
+            kept[n] = _with_change(kept[n], part)
+    elif isinstance(part, Map) and changed:
+        kept[changed[0]] = _with_change(part, kept[changed[0]])
+    else:
+        kept.append(part)
+
+
+def _is_change(value: Value) -> bool:
+    """Whether a dict is an unknown one in which something was set."""
+    return isinstance(value, Map) and value.base is None and any(isinstance(r, Hole) for r in value.rest)
+
+
+def _with_change(value: Value, change: Value) -> Value:
+    assert isinstance(value, Map) and isinstance(change, Map)
+    entries = dict(value.entries)
+    for name, entry in change.entries.items():
+        known = entries.get(name)
+        both = entry.held if known is None else Lazy(partial(_either, known, entry))
+        entries[name] = Entry(both, entry.span, known is None or known.optional)
+    return replace(value, entries=entries)
+
+
+def _either(one: Entry, other: Entry) -> Value:
+    return join((one.value, other.value))
 
 
 def _entered(value: Value, step: Step) -> Value:
