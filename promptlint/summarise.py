@@ -48,7 +48,7 @@ from promptlint.expression import (
     makes_container,
     unchanged,
 )
-from promptlint.index import MUTATORS, Function
+from promptlint.index import MUTATORS, Function, terminal
 from promptlint.merging import End, Env, Place
 from promptlint.syntax import YIELDED
 
@@ -122,6 +122,9 @@ _PURE = frozenset(
     ]
 )
 """Builtins that change nothing they are handed."""
+_IN_PLACE = frozenset(("shuffle",))
+"""Functions of libraries that change what they are handed, also where that is a name of the module."""
+
 MAX_DEPTH = 150
 """Nesting of expressions that is followed; deeper ones become ``Unknown``."""
 MAX_ELEMENTS = 2_000
@@ -695,6 +698,8 @@ class _Summariser:
                 root = root.func.base
             elif isinstance(root, Slice):
                 root = root.base
+            elif (held := _where_filled(root)) is not root:
+                root = held
             else:
                 break
             if inside:
@@ -713,7 +718,7 @@ class _Summariser:
             if value is root or (isinstance(value, Phi) and value.before is root):
                 if not isinstance(value, Element):
                     env[key] = Mutate(new.at, "edit", value, (new,), self.guards, self.loops)
-                    return _picked_from(root) is None
+                    return _picked_from(root) is None and not _is_in_element(root)
         path = place_of(root)
         if path is not None:
             env[path] = Mutate(new.at, "edit", root, (new,), self.guards, self.loops)
@@ -873,13 +878,14 @@ class _Summariser:
                 for key in [k for k in env if k.startswith(prefix)]:
                     if not isinstance(env[key], Literal):
                         self._swap(key, After(call.at, call, "self", key[len(prefix) :], env[key]))
+        in_place = terminal(node.func) in _IN_PLACE
         for position, argument in enumerate([*node.args, *(k.value for k in node.keywords)]):
             path = syntax.dotted_path(argument)
-            if path is None or (path not in env and "." not in path):
+            if path is None or (path not in env and "." not in path and not in_place):
                 continue
             value = env.get(path)
             if value is None:
-                if not isinstance(argument, ast.Attribute):
+                if not isinstance(argument, ast.Attribute) and not in_place:
                     continue
                 value = self.expr(argument)
             if isinstance(value, (Literal, Concat, Import, Definition)):
@@ -1051,6 +1057,25 @@ def _rooted(node: Expr, initial: Expr | None) -> bool:
     return False
 
 
+def _where_filled(node: Expr) -> Expr:
+    """The list of a choice between one and an empty one."""
+    held = [o for o in node.options if not (isinstance(o, SeqOf) and not o.items)] if isinstance(node, Either) else []
+    return held[0] if len(held) == 1 else node
+
+
+def _is_in_element(node: Expr) -> bool:
+    """Whether a list is part of an element of another one: ``blocks = message["content"]``."""
+    while True:
+        if isinstance(node, (Item, Attr, Mutate)):
+            node = node.base
+        elif isinstance(node, (Phi, After)):
+            node = node.before
+        elif isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name == "get":
+            node = node.func.base
+        else:
+            return isinstance(node, Element)
+
+
 def _picked_from(node: Expr) -> Expr | None:
     """The list that a comprehension takes some elements of, as they are, or parts that its elements hold."""
     if isinstance(node, Call) and _is_cast(node.func) and len(node.args) == 2:
@@ -1067,9 +1092,7 @@ def _picked_from(node: Expr) -> Expr | None:
 
 def _holder(part: Expr) -> Expr | None:
     """The message that a list of blocks is read from, also where there may be none."""
-    if isinstance(part, Either):
-        held = [o for o in part.options if not (isinstance(o, SeqOf) and not o.items)]
-        part = held[0] if len(held) == 1 else part
+    part = _where_filled(part)
     if isinstance(part, Call) and isinstance(part.func, Attr) and part.func.name == "get":
         part = part.func
     return unchanged(part.base) if isinstance(part, (Item, Attr)) else None

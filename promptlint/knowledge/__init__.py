@@ -95,9 +95,11 @@ class SinkRow:
     ``distinctive``: ``call`` as a suffix of attributes identifies the sink without knowing the receiver; ``requires``:
     then at least one of these keywords (or ``**kwargs``) must be passed. ``stateful``: the receiver keeps the history
     itself and only appends to it; ``keeper`` names the arguments, of the constructor or else of the call, without all
-    of which it keeps the history for the length of a call only. ``returns`` names methods or keys of the result that
-    give an argument back, with the turns of the call behind it. ``decorates``: the call makes a decorator, and the
-    function below it sends what it returns, which ``parts`` calls "result". ``confidence`` is "high" or "medium".
+    of which it keeps the history for the length of a call only. ``continues`` names the arguments of a call that is
+    stateful with one of them: what goes on is a conversation that the provider keeps. ``returns`` names methods or keys
+    of the result that give an argument back, with the turns of the call behind it. ``decorates``: the call makes a
+    decorator, and the function below it sends what it returns, which ``parts`` calls "result". ``confidence`` is "high"
+    or "medium".
     """
 
     id: str
@@ -117,6 +119,7 @@ class SinkRow:
     decorates: bool = False
     own: bool = False
     """A row of the user's, who may mean a function of the project itself."""
+    continues: tuple[str, ...] = ()
 
     @property
     def suffix(self) -> str:
@@ -446,7 +449,7 @@ class _Rows:
         provider, positional = row.text("provider", "unknown"), row.texts("positional", ())
         requires, distinctive = row.texts("requires", ()), row.flag("distinctive")
         confidence, stateful = row.choice("confidence", ("high", "medium"), "high"), row.flag("stateful")
-        keeper, returns = row.texts("keeper", ()), row.mapping("returns")
+        keeper, returns, continues = row.texts("keeper", ()), row.mapping("returns"), row.texts("continues", ())
         decorates = row.flag("decorates")
         parts, nested = header.parts(row, "parts")
         row.done(("call", "types", "parts", "nested", "positional", "requires", "provider"))
@@ -470,6 +473,7 @@ class _Rows:
             keeper,
             returns,
             decorates,
+            continues=continues,
         )
         for call in calls:
             label = f"{types[0].rpartition('.')[0]}.{call}" if types else call

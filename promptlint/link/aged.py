@@ -103,11 +103,19 @@ def _added(step: Expr, tests: tuple[Test, ...]) -> Iterator[Way]:
 
 
 def _leaves(node: Expr, tests: tuple[Test, ...]) -> Iterator[Way]:
+    """What may be added; a message with a choice of texts is a choice of messages."""
     if isinstance(node, Either):
         for option in node.options:
             yield from _leaves(option, _with(tests, node.test))
-    else:
+        return
+    items = node.items if isinstance(node, DictOf) else ()
+    text = next((v for k, v in items if _key(k) in _CONTENT and isinstance(v, Either)), None)
+    if not isinstance(node, DictOf) or not isinstance(text, Either):
         yield tests, node
+        return
+    for option in text.options:
+        told = DictOf(node.at, tuple((k, option if v is text else v) for k, v in items))
+        yield from _leaves(told, _with(tests, text.test))
 
 
 def _with(tests: tuple[Test, ...], test: Expr | None) -> tuple[Test, ...]:
@@ -202,7 +210,9 @@ def _is_cut(value: Expr, loop: int, depth: int = 0) -> bool:
     if isinstance(value, Either):
         return any(_is_cut(o, loop, depth + 1) for o in value.options)
     if isinstance(value, Comp):
-        return any(tests for _, _, tests in value.clauses) and not _holds_marker(value)
+        part = value.clauses[-1][0]
+        changed = any(_is_changed(leaf, part) for _, leaf in _leaves(value.element, ()))
+        return (changed or any(tests for _, _, tests in value.clauses)) and not _holds_marker(value)
     if isinstance(value, (SeqOf, DictOf)):
         if _holds_marker(value):
             return False

@@ -34,6 +34,8 @@ from promptlint.link.values import (
     CALL,
     GROWN,
     IMPORT,
+    KEPT,
+    ONCE,
     SESSION,
     WRITTEN,
     Edit,
@@ -186,9 +188,9 @@ class Causes:
 
     def _kept_at(self, origin: Origin) -> int:
         """How often a value is filled in: where other code keeps it, how often the loops on the way run that code."""
-        if origin.level != CALL or not self.chain.loops:
+        if origin.level != CALL or not self.chain.loops or any(step.message == ONCE for step in origin.steps):
             return origin.level
-        kept = next((n for n, step in enumerate(origin.steps) if step.message.startswith(growth.KEPT)), None)
+        kept = next((n for n, step in enumerate(origin.steps) if step.message.startswith(KEPT)), None)
         if kept is None:
             return CALL
         place = origin.steps[kept - 1].span if kept else origin.span

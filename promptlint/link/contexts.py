@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from promptlint.expression import Attr, Call
-from promptlint.link.growth import KEPT
 from promptlint.link.program import reference_name
-from promptlint.link.values import External, Instance, Value, join, options
+from promptlint.link.values import KEPT, External, Instance, Value, join, options
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from promptlint.expression import (
 )
 from promptlint.frozen import replace
 from promptlint.index import Function
-from promptlint.link import lent, objects, state
+from promptlint.link import externals, lent, objects, state
 from promptlint.link.values import (
     Const,
     External,
@@ -45,6 +45,8 @@ def after(ev: Evaluator, node: After, frame: Frame) -> Value:
     for option in options(func):
         if isinstance(option, Routine):
             results.append(_after_routine(ev, option, node, before, frame))
+        elif isinstance(option, External) and option.name.endswith(".shuffle") and node.argument == 0:
+            results.append(externals.shuffled(ev, option, node.call, before, frame))
     return join(results) if results else before
 
 

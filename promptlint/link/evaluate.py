@@ -75,6 +75,7 @@ from promptlint.link.values import (
     IMPORT,
     NAME_MATCH,
     NONE_SPAN,
+    ONCE,
     SESSION,
     Choice,
     Const,
@@ -747,7 +748,8 @@ class Evaluator:
         if node.keeper is not None:
             keeper = only(self.eval(node.keeper, frame), Instance)
             level = SESSION if keeper is None else keeper.level
-        return self.eval(node.value, frame).change(lambda o: replace(o, level=min(o.level, level)))
+        step = Step(self.span(frame, node), ONCE)
+        return self.eval(node.value, frame).change(lambda o: replace(o.via(step), level=min(o.level, level)))
 
     def _phi(self, node: Phi, frame: Frame) -> Value:
         return loops.phi(self, node, frame)

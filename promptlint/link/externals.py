@@ -265,6 +265,16 @@ def _tells_the_machine(args: Given) -> bool:
     return bool(words) and (words[0].rpartition("/")[2] in _ABOUT_THE_MACHINE or not _VERSION.isdisjoint(words))
 
 
+def shuffled(ev: Evaluator, func: External, node: Call, before: Value, frame: Frame) -> Value:
+    """A list after ``random.shuffle(values)``: what was in it, in an order that is drawn by that call."""
+    row, level, span = ev.knowledge.sources.get(func.name), frame.level_at(node.loops), ev.span(frame, node)
+    if row is None or _seeded(func, level):
+        return before
+    drawn = source(row, span, level, ev.snippet(frame, node.at, 50)).origins()
+    values = containers.as_seq(ev, before, span)
+    return replace(values, order=union(values.order, drawn))
+
+
 def _seeded(func: External, level: int) -> bool:
     """Whether a draw comes from a generator that is made anew, with the same seed, ahead of it: always the same."""
     made = func.this

@@ -51,6 +51,7 @@ from promptlint.link.values import (
     Type,
     Value,
     held_in,
+    in_sorted_order,
     join,
     listed,
     literal,
@@ -134,7 +135,7 @@ def _sorted(ev: Evaluator, args: Given) -> Value | None:
     if value is None:
         return None
     sequence = containers.as_seq(ev, value, args.span)
-    fixed = replace(sequence, kind="list", order=tuple(o for o in sequence.order if o.kind != "unordered"))
+    fixed = replace(sequence, kind="list", order=in_sorted_order(sequence.order))
     key = args.keywords.get("key")
     return conditions.ranked(ev, fixed, key, args.node, args.frame) if isinstance(key, Routine) else fixed
 

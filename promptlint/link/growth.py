@@ -13,6 +13,7 @@ from promptlint.link import conditions, containers, mutations
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     CALL,
+    KEPT,
     Base,
     Cell,
     Choice,
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
 
 
-KEPT = "kept "
-"""How a step begins with which a state is read, or a cell of it is written."""
 UNDER_A_KEY = f"{KEPT}under a key"
 """The step with which something is put into a dict that keeps what stands under other keys."""
 
@@ -266,10 +265,10 @@ def _first_anew(before: Seq, edits: list[Edit], front: tuple[Item, ...]) -> One 
     return One(new, edit.span)
 
 
-def _made_of_old(value: Value) -> bool:
-    """Whether a message takes its role from an old one: the list is rendered anew, and this is part of it."""
+def _is_old(value: Value) -> bool:
+    """Whether a message is an old one, or takes its role from one: then the list is rendered anew."""
     role = value.entries.get("role") if isinstance(value, Map) else None
-    return role is not None and _depends_on_base(role.value)
+    return _depends_on_base(value) or (role is not None and _depends_on_base(role.value))
 
 
 def _depends_on_base(value: Value) -> bool:
@@ -303,8 +302,8 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
     base = items[where]
     assert isinstance(base, Base)
     front, back = items[:where], items[where + 1 :]
-    # What was kept elsewhere is not inserted here.
-    front = tuple(i for i in front if not isinstance(i, History) and not _made_of_old(i.value))
+    # What was kept elsewhere is not inserted here, nor is an old element that stays ahead of a cut.
+    front = tuple(i for i in front if not isinstance(i, History) and not _is_old(i.value))
     front = tuple(i for i in front if not any(i is b for b in before.items))
     if base.optional:
         # The list that was kept is only one of the ways: what stands before it belongs to another one.

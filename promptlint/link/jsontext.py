@@ -19,6 +19,7 @@ from promptlint.link.values import (
     Seq,
     Text,
     Value,
+    in_sorted_order,
 )
 from promptlint.span import Span
 
@@ -128,6 +129,6 @@ def _by_key(value: Value) -> Value:
         return replace(value, items=tuple(replace(i, held=_by_key(i.value)) for i in value.items))
     if isinstance(value, Map):
         entries = {k: replace(e, held=_by_key(e.value)) for k, e in sorted(value.entries.items())}
-        order = tuple(o for o in value.order if o.kind != "unordered")
-        return replace(value, entries=entries, rest=tuple(map(_by_key, value.rest)), order=order)
+        rest = tuple(map(_by_key, value.rest))
+        return replace(value, entries=entries, rest=rest, order=in_sorted_order(value.order))
     return value

@@ -49,6 +49,7 @@ from promptlint.link.values import (
     Seq,
     Text,
     Value,
+    in_sorted_order,
     join,
     options,
     union,
@@ -171,7 +172,7 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
     if op == "reverse":
         return turned(base)
     if op == "sort":
-        fixed = replace(base, order=tuple(o for o in base.order if o.kind != "unordered"))
+        fixed = replace(base, order=in_sorted_order(base.order))
         key = next((a for a in args if isinstance(a, Routine)), None)
         call = Call(node.at, node.base, (), (), node.loops, node.guards)
         return conditions.ranked(ev, fixed, key, call, frame) if key is not None else fixed

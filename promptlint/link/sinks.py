@@ -13,7 +13,7 @@ from promptlint.frozen import replace
 from promptlint.index import Function, Module, terminal
 from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link import own
-from promptlint.link.values import External, Hole, Instance, Routine, Type, Value, options
+from promptlint.link.values import Const, External, Hole, Instance, Map, Routine, Type, Value, options
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -164,6 +164,7 @@ def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
             continue
         sink = _classify(ev, function, call)
         if sink is not None:
+            sink = _continued(ev, sink, frame) if sink.row.continues else sink
             earlier.append(call)
             sink = _of_decorated(ev, sink) if sink.row.decorates else sink
             if sink is not None:
@@ -179,6 +180,21 @@ def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
                     ev.keep(handed)
                     yield Sink(function, handed, row, ev.eval(argument.base, frame))
                     break
+
+
+def _continued(ev: Evaluator, sink: Sink, frame: Frame) -> Sink:
+    """The sink as one of a conversation that the provider keeps, when an argument says which one goes on."""
+    for name, expr in sink.call.keywords:
+        if name is not None and name not in sink.row.continues:
+            continue
+        for given in options(ev.eval(expr, frame)):
+            if name is None and isinstance(given, Map):
+                known = not given.entries.keys().isdisjoint(sink.row.continues)
+            else:
+                known = name is not None and not (isinstance(given, Const) and given.value is None)
+            if known:
+                return replace(sink, row=replace(sink.row, stateful=True))
+    return sink
 
 
 def _again(function: Function, call: Call, earlier: Sequence[Call]) -> Call | None:

@@ -29,6 +29,7 @@ from promptlint.link import binding, callers, conditions, construction, elements
 from promptlint.link.values import (
     CALL,
     IMPORT,
+    KEPT,
     SESSION,
     Const,
     External,
@@ -128,7 +129,7 @@ def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:
 
 def _kept(value: Value, name: str, span: Span) -> Value:
     """What a state holds, as it is read at ``span``."""
-    return value.along(Step(span, f"{growth.KEPT}in {name}")) if value.origins() else value
+    return value.along(Step(span, f"{KEPT}in {name}")) if value.origins() else value
 
 
 def _switched(ev: Evaluator, name: str, before: Value, after: Value, step: _Written) -> Value:
@@ -325,7 +326,7 @@ def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -
 
 def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _Written) -> Value:
     function, expr, where, inside, borrowed = step
-    level = _step_level(ev, base, function)
+    level = grows = _step_level(ev, base, function)
     made = where is not None and isinstance(unchanged(where), Call)
     if made or (where is None and base.exact):
         level = max(level, base.level)  # what sets an object up runs as often as that is made
@@ -360,8 +361,9 @@ def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _
     before = _placed(before, value)
     # What is filled where it is made is new each time: it keeps nothing.
     passes = passing.is_passing(ev, base)
+    grows = level if made else grows
     result = growth.grown(
-        ev, before, value, root, function.module.span(_changed(expr).at), level, history=not (made or passes)
+        ev, before, value, root, function.module.span(_changed(expr).at), grows, history=not (made or passes)
     )
     if passes and isinstance(result, Seq):  # what is inserted ahead stands there in each of them
         result = replace(result, edits=tuple(e for e in result.edits if e.kind != "prepend"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from promptlint.frozen import replace
 from promptlint.link import jsontext
 from promptlint.link.values import (
+    KEPT,
     Choice,
     Const,
     External,
@@ -147,8 +148,9 @@ def member_text(ev: Evaluator, value: Instance) -> Text | None:
 def _element_pieces(ev: Evaluator, item: Item, span: Span, of: Seq) -> tuple[Piece, ...]:
     # What was kept in an earlier turn says what it said then.
     inner = pieces(ev, stored(item.value) if isinstance(item, History) else item.value, span)
-    if isinstance(item, History) and (grows := of_grown(item)):
-        inner = tuple(p.with_deps(union(p.deps, grows)) for p in inner)
+    if isinstance(item, History):
+        step, grows = Step(item.span, f"{KEPT}in a list"), of_grown(item)
+        inner = tuple(p.with_deps(union(tuple(o.via(step) for o in p.deps), grows)) for p in inner)
     if isinstance(item, One):
         return tuple(replace(p, optional=p.optional or item.optional) for p in inner)
     kept = with_edits(item, of) if isinstance(item, History) else None

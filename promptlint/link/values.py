@@ -107,12 +107,20 @@ def _changed(origins: Origins, how: Change) -> Origins:
 
 
 LISTED = "listed in this order"
+ONCE = "stored where nothing was stored yet"
+KEPT = "kept "
+"""How a step begins with which a state is read, or a part of it is written."""
 
 
 def listed(order: Origins, span: Span) -> Origins:
     """What an order depends on, once something is listed in it at ``span``."""
     step = Step(span, LISTED)
     return tuple(o if any(s.message == LISTED for s in o.steps) else o.via(step) for o in order)
+
+
+def in_sorted_order(order: Origins) -> Origins:
+    """What an order depends on once the elements are sorted: no longer on how a set or a shuffle arranged them."""
+    return tuple(o for o in order if o.kind not in ("unordered", "random"))
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -882,8 +890,20 @@ def by_role(values: Iterable[Value]) -> Value:
         for option in options(value):
             role = option.entries.get("role") if isinstance(option, Map) else None
             groups.setdefault(literal(role.value) if role is not None else None, []).append(option)
-    joined = [join(group) for group in groups.values()]
+    joined = [join(part) for group in groups.values() for part in _by_marker(group) if part]
     return joined[0] if len(joined) == 1 else Choice(tuple(joined)) if joined else Const(None, NONE_SPAN)
+
+
+def _by_marker(messages: list[Value]) -> tuple[list[Value], list[Value]]:
+    """Messages with a cache marker on one of their blocks, and those without: each turn adds one of the first kind."""
+    marked = [m for m in messages if len(messages) > 1 and _is_marked(m)]
+    return marked, [m for m in messages if m not in marked]
+
+
+def _is_marked(message: Value) -> bool:
+    content = message.entries.get("content") if isinstance(message, Map) else None
+    blocks = (i.value for o in (options(content.value) if content else ()) if isinstance(o, Seq) for i in o.items)
+    return any(isinstance(block, Map) and not MARKERS.isdisjoint(block.entries) for block in blocks)
 
 
 def _edits(a: tuple[Edit, ...], b: tuple[Edit, ...]) -> tuple[Edit, ...]:
