@@ -191,7 +191,7 @@ class Causes:
         if origin.level != CALL or not self.chain.loops or any(step.message == ONCE for step in origin.steps):
             return origin.level
         kept = next((n for n, step in enumerate(origin.steps) if step.message.startswith(KEPT)), None)
-        if kept is None:
+        if kept is None and origin.kind != "reply":  # an answer is not known to be kept where its text is read
             return CALL
         place = origin.steps[kept - 1].span if kept else origin.span
         function = self.ev.program.function_at(place)
