@@ -88,7 +88,8 @@ def breaks(request: Request, gap: float) -> tuple[Break, ...]:
     """The places where the prefix of this request stops being shared, in wire order, with what each costs.
 
     ``gap`` is the typical time between two turns in seconds. A cause is reported once, for the scope in which it is
-    loudest, and only if text that could be reused stands behind it; the first break of each scope is ``earliest``.
+    loudest, and only if text that could be reused stands behind it. The first break of each scope is ``earliest``; one
+    that is a mere remark does not make a finding behind it a later one.
     """
     if not request.facts.caches or not (request.reuse.turns or request.reuse.repeats):
         return ()
@@ -105,7 +106,9 @@ def breaks(request: Request, gap: float) -> tuple[Break, ...]:
                 continue
             # A date and then a time of the same clock: the finer one is the fault.
             rest = found if known is None else [*found[:known], *found[known + 1 :]]
-            found = [*rest, replace(loudest, earliest=all(b.scope is not loudest.scope for b in rest))]
+            told = min(loudest.severity, Severity.WARNING)
+            earliest = all(b.scope is not loudest.scope or b.severity < told for b in rest)
+            found = [*rest, replace(loudest, earliest=earliest)]
     return tuple(_fewer(found))
 
 
@@ -426,7 +429,9 @@ def report(
 
 def _earlier(request: Request, broken: Break) -> str:
     """The first break of the same scope, with its place."""
-    first = next((b for b in request.breaks if b.scope is broken.scope and b.earliest), None)
+    told = min(broken.severity, Severity.WARNING)
+    ahead = (b for b in request.breaks if b.scope is broken.scope and b.earliest and b.severity >= told)
+    first = next(ahead, None)
     if first is None:
         return "the earlier break"
     place = request.segments[first.segment].span

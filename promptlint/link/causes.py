@@ -194,8 +194,13 @@ class Causes:
         if kept is None and origin.kind != "reply":  # an answer is not known to be kept where its text is read
             return CALL
         place = origin.steps[kept - 1].span if kept else origin.span
-        function = self.ev.program.function_at(place)
+        function = self.ev.program.function_at(place) or self._script_at(place)
         return CALL if function is None else max(self._runs_at(function, place, 0), CALL)
+
+    def _script_at(self, place: Span) -> Function | None:
+        """The body of the module on the way that a place outside all functions stands in."""
+        bodies = (f.function for f in self.chain.frames if f.function is f.module.body)
+        return next((body for body in bodies if body.module.path == place.path), None)
 
     def _runs_at(self, function: Function, place: Span, depth: int) -> int:
         """How often the loops on the way run what stands at ``place``; ``CALL`` where that is not seen, or seldom."""

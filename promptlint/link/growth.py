@@ -10,7 +10,7 @@ from promptlint.expression import (
 )
 from promptlint.frozen import replace
 from promptlint.link import conditions, containers, mutations
-from promptlint.link.messages import SYSTEM_ROLES, role_of
+from promptlint.link.messages import MESSAGES_NAMES, SYSTEM_ROLES, is_history_name, role_of
 from promptlint.link.values import (
     CALL,
     KEPT,
@@ -96,6 +96,13 @@ def _is_number(value: Value) -> bool:
     return isinstance(value, Const) and isinstance(value.value, (int, float)) and not isinstance(value.value, bool)
 
 
+def _keeps_turns(kept: Seq, root: object) -> bool:
+    """Whether a list holds messages, or is called as if it did."""
+    name = root.name if isinstance(root, Phi) else root[-1] if isinstance(root, tuple) else ""
+    called = isinstance(name, str) and (is_history_name(name) or MESSAGES_NAMES.search(name) is not None)
+    return called or any(isinstance(i, History) or role_of(i.value) is not None for i in kept.items)
+
+
 def contains_base(item: Item, root: object) -> bool:
     """Whether an element stands for the old content of ``root``."""
     return isinstance(item, Base) and item.root == root
@@ -104,7 +111,11 @@ def contains_base(item: Item, root: object) -> bool:
 def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, level: int, history: bool) -> Value:
     """``before``, and what repeating the step ``before -> value`` adds to it, removes from it or changes in it."""
     if isinstance(value, Choice) and any(isinstance(o, Seq) for o in value.options):
+        put_in = [o for o in value.options if isinstance(o, (Hole, Text)) and o.origins()]
         value = containers.as_seq(ev, value, span)
+        if put_in and isinstance(before, Seq) and not _keeps_turns(before, root):
+            # Notes, plans and lists of tasks are replaced by what is not known to be a list.
+            return join((grown(ev, before, value, root, span, level, history), *put_in))
     if isinstance(value, Seq) and isinstance(before, (Hole, Const, Choice)):
         # Known to be a list only by what is done to it.
         unknown = [i for i in value.items if isinstance(i, Rest) and isinstance(i.value, Hole) and i.value.base == root]

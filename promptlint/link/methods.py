@@ -97,6 +97,10 @@ def _queried(args: Given) -> int | None:
     return externals._window(Given(ev, query, args.frame)) if query is not None else None
 
 
+_FINAL = frozenset(("get_final_message", "get_final_text", "get_final_completion", "get_final_response", "parse"))
+"""Methods of a stream, or of a raw response, that give the whole reply (anthropic, openai)."""
+
+
 def method(ev: Evaluator, this: Value, name: str, args: Given, qualified: str = "") -> Value:
     """``this.name(...)`` by the kind of ``this``."""
     if name in ("__enter__", "__aenter__", "with_options", "copy", "__copy__") and not isinstance(this, (Seq, Map)):
@@ -128,6 +132,8 @@ def method(ev: Evaluator, this: Value, name: str, args: Given, qualified: str = 
             results.append(_instance_method(ev, option, name, args, qualified))
         elif isinstance(option, Sent) and name in option.returns:
             results.append(option.returns[name].get())
+        elif isinstance(option, Sent) and name in _FINAL:
+            results.append(option)
         elif isinstance(option, Instance) and name in ("model_dump", "dict", "_asdict"):
             results.append(_fields_of(option, args))
         elif isinstance(option, Type) and name in VALIDATORS:
