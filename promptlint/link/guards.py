@@ -26,6 +26,7 @@ from promptlint.expression import Global as GlobalNode
 from promptlint.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.link import callers
+from promptlint.link.messages import SYSTEM_ROLES
 from promptlint.link.switches import asks_for_command, on_command
 from promptlint.link.values import (
     ELAPSED,
@@ -145,6 +146,12 @@ def asks_of_first(tests: Iterable[Expr]) -> bool:
     """
     parts = [part for test in tests for part in parts_of(test)]
     return any(map(_asks_who_begins, parts)) and not any(map(_compares_size, parts))
+
+
+def asks_of_system(guards: Iterable[Guard]) -> bool:
+    """Whether a change is made to the message that says it is the system text: ``message["role"] == "system"``."""
+    tests = [g.test for g in guards if g.sense and isinstance(g.test, Test) and g.test.op == "=="]
+    return any(isinstance(p, Literal) and p.value in SYSTEM_ROLES for test in tests for p in test.parts)
 
 
 _IDS = re.compile(r"(^|_)(id|uuid)$", re.IGNORECASE)

@@ -21,11 +21,12 @@ from promptlint.expression import (
     Star,
     Test,
     each_once,
+    unchanged,
 )
 from promptlint.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.link import alike, conditions, containers, slices, thinking
-from promptlint.link.guards import asks_of_first, guard_of
+from promptlint.link.guards import asks_of_first, asks_of_system, guard_of
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     CALL,
@@ -497,6 +498,16 @@ def _holds_marker(value: Value, depth: int = 0) -> bool:
     return False
 
 
+def _is_made_of_itself(node: Mutate) -> bool:
+    """Whether ``x[0] = f(x[0])``, with a function that is handed nothing else."""
+    new, old = node.args[1], unchanged(node.base)
+    given = (*new.args, *(v for _, v in new.keywords)) if isinstance(new, Call) else ()
+    return bool(given) and all(
+        isinstance(a, ItemOf) and isinstance(a.key, Literal) and a.key.value == 0 and unchanged(a.base) is old
+        for a in given
+    )
+
+
 def _is_set_anew(ev: Evaluator, node: Mutate, frame: Frame) -> bool:
     """Whether ``x[i] = ...`` happens at each send, with a value that the conversation has no part in."""
     new, given = node.args[1], list[Expr]()
@@ -533,6 +544,11 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
         return base
     if not _kept(base.items):
         return base
+    if where == 0 and _is_made_of_itself(node):
+        return base  # the same place at every send, and the same made of it
+    system = asks_of_system(node.guards) and _is_set_anew(ev, node, frame)
+    if system and not any(o.level >= CALL for o in value.origins()):
+        return base  # the system text, wherever it stands, in the same words at every send
     if where == 0 and not any(isinstance(i, Base) for i in base.items) and _is_set_anew(ev, node, frame):
         # The same place at every send: what stands there changes when the value does.
         return replace(base, items=(One(value, span, guards=node.guards), *base.items))
