@@ -41,6 +41,10 @@ GARBAGE = (200_000, 50, 50)
 """Rare collections: trees and values live to the end of the run, and walking them again and again costs half of it."""
 
 
+EVALUATED = 1_500_000
+"""Nodes evaluated between two collections where there are no others: what they leave is about 200 MB."""
+
+
 class NoInput(Exception):
     """Nothing to analyse; the message names the path and says why."""
 
@@ -231,6 +235,7 @@ def _linked(
 
     def link(number: int) -> _Linked:
         part = several[number]
+        gc.collect()
         linked = _of_files(ev.for_part(part.share), part.refs, settings, None, only)
         linked.asked = questions.noted(ev.program)
         return linked
@@ -276,10 +281,12 @@ def _of_files(
     """Every request of every sink in every context, the calls that looked like sinks and are none, and own faults."""
     linked = _Linked()
     refs = [ref for ref in sending if only is None or ref.path in only]
+    collected = 0
     for number, ref in enumerate(refs):
-        if ev.program.is_full:
-            ev = ev.renewed()
+        if ev.program.is_full or ev.spent - collected > EVALUATED:
+            ev = ev.renewed() if ev.program.is_full else ev
             gc.collect()  # syntax trees and values refer to each other in circles
+            collected = ev.spent
         module = ev.program.parse(ref)
         if module is None:
             continue

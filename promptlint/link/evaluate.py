@@ -766,9 +766,9 @@ class Evaluator:
     # -- names and calls ----------------------------------------------------------------------------------------
 
     def _attr(self, node: Attr, frame: Frame) -> Value:
-        return self.attribute(
-            self.eval(node.base, frame), node.name, self.span(frame, node), frame, self.snippet(frame, node.at)
-        )
+        base = self.eval(node.base, frame)
+        shown = self.snippet(frame, node.at) if isinstance(base, (Hole, Choice)) else ""  # nothing else takes it over
+        return self.attribute(base, node.name, self.span(frame, node), frame, shown)
 
     def _field(self, node: Field, frame: Frame) -> Value:
         made = self.eval(node.made, frame)
