@@ -45,6 +45,10 @@ EVALUATED = 1_500_000
 """Nodes evaluated between two collections where there are no others: what they leave is about 200 MB."""
 
 
+MANY_OBJECTS = 3_000_000
+"""Objects made since the last collection that are worth one between two parts: about 300 MB."""
+
+
 class NoInput(Exception):
     """Nothing to analyse; the message names the path and says why."""
 
@@ -235,7 +239,6 @@ def _linked(
 
     def link(number: int) -> _Linked:
         part = several[number]
-        gc.collect()
         linked = _of_files(ev.for_part(part.share), part.refs, settings, None, only)
         linked.asked = questions.noted(ev.program)
         return linked
@@ -265,6 +268,8 @@ def _linked(
             if linked.notes is not None:
                 disk.take(linked.notes)
         else:
+            if gc.get_count()[0] > MANY_OBJECTS:
+                gc.collect()
             linked = link(number)
             end(number)
         found.append(linked)
