@@ -11,7 +11,7 @@ from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.link import containers, strings, thinking, values
 from promptlint.link.arguments import Arguments
-from promptlint.link.markers import for_each, is_marked, markers_in, own_markers
+from promptlint.link.markers import for_each, is_marked, is_put_on_each, markers_in, own_markers
 from promptlint.link.messages import (
     SYSTEM_ROLES,
     by_role_of_source,
@@ -155,6 +155,11 @@ class Layout(Arguments):
                     asked = any(o.kind in _ASKED for o in origins) and all(map(_is_turn, told))
                     if asked and any(o.kind == "reply" and _way_back(o) <= sent for o in origins):
                         yield piece.turns
+
+    def _is_stored_marked(self, marker: Breakpoint) -> bool:
+        """Whether the turns that a program stores keep a marker each, as far as they are of a kind."""
+        function = self.ev.program.function_at(marker.span)
+        return function is not None and is_put_on_each(function, marker.span.line, tested=marker.optional)
 
     def _tools(self) -> None:
         for value, span, optional in self.parts.values.get("tools", ()):
@@ -563,6 +568,9 @@ class Layout(Arguments):
             self.named_history.append(value.name)
         for marker in markers_in(value) if not any(e.kind == "unmark" for e in _edits_of(item)) else ():
             kept = marker if marker.optional else for_each(marker, item)
+            stored = isinstance(item, History) and item.rendered is None and item.original is None
+            if stored and kept.optional and self._is_stored_marked(marker):
+                kept = replace(marker, count=Interval(1, inf), loop=item.span)
             self.breakpoints.append(replace(kept, segment=len(self.segments), optional=True))
         if isinstance(item, Many) and item.of is not None and isinstance(item.of, Hole):
             self.named_history.append(item.of.name)

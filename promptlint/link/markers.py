@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from math import inf
 
 from promptlint.expression import AfterLoop, Call, Element, Guard, Phi, Test, called_name, children, each_once
 from promptlint.frozen import replace
-from promptlint.index import Function
+from promptlint.index import Function, terminal
 from promptlint.link.values import (
     MARKERS,
     Const,
@@ -96,6 +97,62 @@ def _carries(value: Value) -> bool:
     if isinstance(value, Seq):
         return any(not i.optional and all(_carries(o) for o in options(i.value)) for i in value.items)
     return False
+
+
+_TAKES_OFF = re.compile(rf"(?:\.pop\(\s*[\"']|\bdel\s[^\n]*\[[\"'])(?:{'|'.join(sorted(MARKERS))})\b")
+_LONG = 50
+"""Characters, or more, that a marked text is asked to have: that is no number of markers."""
+
+
+def is_put_on_each(function: Function, line: int, tested: bool) -> bool:
+    """Whether code that marks what it stores does so again and again.
+
+    No test around the marker can count markers, and none is taken off anywhere in the file. ``tested``: there is one.
+    """
+    if function.module.matches(_TAKES_OFF):
+        return False
+    around = [n for n in ast.walk(function.syntax) if isinstance(n, (ast.If, ast.IfExp)) and _holds(n, line)]
+    positions = {
+        target.id
+        for n in ast.walk(function.syntax)
+        if isinstance(n, ast.Assign) and _is_last(n.value)
+        for target in n.targets
+        if isinstance(target, ast.Name)
+    }
+    return all(_counts_nothing(n.test, positions) for n in around) and (bool(around) or not tested)
+
+
+def _holds(node: ast.If | ast.IfExp, line: int) -> bool:
+    """Whether a line lies in what is done when a test is true."""
+    body = node.body if isinstance(node.body, list) else [node.body]
+    return body[0].lineno <= line <= (body[-1].end_lineno or 0)
+
+
+def _is_last(node: ast.expr) -> bool:
+    """``i == len(found) - 1``."""
+    return (
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], ast.Eq)
+        and isinstance(node.comparators[0], ast.BinOp)
+        and isinstance(node.comparators[0].left, ast.Call)
+        and terminal(node.comparators[0].left.func) == "len"
+    )
+
+
+def _counts_nothing(test: ast.expr, positions: Set[str]) -> bool:
+    """Whether a test asks for the place in a list that is made now, for a long text, a kind or a type, and no more."""
+    match test:
+        case ast.BoolOp(values=parts):
+            return all(_counts_nothing(p, positions) for p in parts)
+        case ast.Name(id=name):
+            return name in positions
+        case ast.Compare(ops=[ast.Gt() | ast.GtE()], left=ast.Call(func=ast.Name(id="len")), comparators=[limit]):
+            return isinstance(limit, ast.Constant) and isinstance(limit.value, int) and limit.value >= _LONG
+        case ast.Compare(ops=[ast.Eq() | ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=str() | None)]):
+            return True
+        case ast.Call(func=ast.Name(id="isinstance")):
+            return True
+    return _is_last(test)
 
 
 def _may_pick_few(guard: Guard) -> bool:
