@@ -612,8 +612,10 @@ class Layout(Arguments):
         )
 
     def _marked(self) -> Iterator[Breakpoint]:
-        last = max(len(self.segments) - 1, 0)
-        yield from (m for m in self.breakpoints if not m.automatic)
+        if not self.segments:
+            return  # all that is marked is empty
+        last = len(self.segments) - 1
+        yield from (replace(m, segment=min(m.segment, last)) for m in self.breakpoints if not m.automatic)
         yield from (replace(m, segment=last) for m in self.breakpoints if m.automatic)
         for region, marker in self.placed:
             held = [i for i, s in enumerate(self.segments) if s.region is region]
