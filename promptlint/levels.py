@@ -402,7 +402,8 @@ def report(
     cause, segment = broken.cause, request.segments[broken.segment]
     changes, subject = how_often(broken), subject or f"{cause.what} {_PLACES[segment.region]}"
     loss = loss or ("cannot be reused" if broken.scope is Scope.TURN else "cannot be shared")
-    guard = f" ({_GUARDS[cause.conditional]})" if cause.conditional in ("threshold", "error", "configuration") else ""
+    told = cause.conditional in ("threshold", "error", "configuration") and not _is_reached(cause)
+    guard = f" ({_GUARDS[cause.conditional or '']})" if told else ""
     later = f", even once {_earlier(request, broken)} is fixed" if not broken.earliest else ""
     message = f"{subject} {changes}{guard}: {cost(request, broken)} {loss}{later}"
     if unmarked(request):
@@ -501,11 +502,16 @@ def cost(request: Request, broken: Break) -> str:
     return in_words(broken.lost)
 
 
+def _is_reached(cause: Cause) -> bool:
+    """Whether it is the outcome of a test that changes, once a conversation is as long as the test says."""
+    return cause.kind == "conditional" and cause.conditional == "threshold"
+
+
 def how_often(broken: Break) -> str:
     """When the bytes of the cause change, for a message: "changes on every turn"."""
     cause, per_turn = broken.cause, broken.scope is Scope.TURN
-    if cause.conditional in ("command", "round"):
-        return f"changes {_GUARDS[cause.conditional]}"
+    if cause.conditional in ("command", "round") or _is_reached(cause):
+        return f"changes {_GUARDS[cause.conditional or '']}"
     if broken.scope is Scope.PROCESS:
         return "differs from machine to machine" if cause.axes == {Axis.MACHINE} else "differs from process to process"
     grain = cause.grain or 0

@@ -131,7 +131,7 @@ def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Val
     if not any(one_sided):
         return value
     asked = test()
-    deps = union(tuple(replace(o, guard=o.guard or "command") for o in _conditions(asked)), _parts_of_a_day(asked))
+    deps = union(tuple(map(_seldom, _conditions(asked))), _parts_of_a_day(asked))
     if not deps:
         return value
     return Text(
@@ -147,6 +147,11 @@ def _conditions(test: Value) -> Origins:
     # What a kept turn holds was said before: that there are such turns is what the test depends on.
     turns = [o for o in found if o.kind == "history"]
     return tuple(replace(o, kind="conditional") for o in turns or found)
+
+
+def _seldom(condition: Origin) -> Origin:
+    """A condition with when its outcome changes: at a length that the list of turns reaches once, or as asked."""
+    return replace(condition, guard=condition.guard or ("threshold" if condition.what[:4] == "len(" else "command"))
 
 
 def _parts_of_a_day(test: Value) -> Origins:

@@ -144,6 +144,19 @@ def looks_for_a_round(test: Test) -> bool:
     return test.op in (*_ORDERS, "==", "!=") and any(isinstance(part, (Element, Phi)) for part in test.parts)
 
 
+def is_telling(test: Expr) -> bool:
+    """Whether a test is worth evaluating for what its outcome depends on: a clock, a counter, a length."""
+    return asks_the_hour(test) or (isinstance(test, Test) and (looks_for_a_round(test) or _measures(test)))
+
+
+def _measures(test: Test) -> bool:
+    """Whether a test compares the length of something with a number: ``len(messages) > 10``."""
+    if test.op not in (*_ORDERS, "==", "!="):
+        return False
+    calls = (p for p in test.parts if isinstance(p, Call) and isinstance(p.func, Global) and p.func.name == "len")
+    return any(True for _ in calls) and any(isinstance(p, Literal) for p in test.parts)
+
+
 def asks_the_hour(node: Expr, depth: int = 0) -> bool:
     """Whether a test compares the hour of a clock, or its day of the week: ``datetime.now().hour < 12``."""
     if isinstance(node, (Test, Either)) and depth < 4:

@@ -655,7 +655,7 @@ class Evaluator:
     def _ways(self, test: Expr, values: list[Value], frame: Frame) -> Value:
         """What the ways of a test make of a value."""
         ways = conditions.guarded(values, test)
-        cheap = self.is_cheap(test) or decisions.asks_the_hour(test)
+        cheap = self.is_cheap(test) or decisions.is_telling(test)
         return conditions.decided_by(join(ways), ways, lambda: self.eval(test, frame), cheap)
 
     def under(self, guard: Guard, made: Value, before: Value, frame: Frame) -> Value:

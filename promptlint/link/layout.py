@@ -633,12 +633,13 @@ def _is_definition(item: Item) -> bool:
 
 
 def _decides(origin: Origin) -> bool:
-    """Whether what a test depends on is something that the user or a clock changes between two turns."""
+    """Whether what a test depends on is something that the user, a clock or a count changes between two turns."""
     typed = origin.axes == {Axis.TURN}
     return (
         typed
         or SWITCHED in origin.features
         or origin.grain is not None
+        or origin.guard in ("round", "threshold")
         or origin.what.startswith("the parameter ")
         or origin.kind == "mode"
     )
