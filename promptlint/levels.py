@@ -16,7 +16,7 @@ from typing import Literal
 from promptlint.finding import Applicability, Confidence, Finding, Fix, Option, Region, Scope, Severity
 from promptlint.provider import Facts
 from promptlint.request import WRAPPED, Axis, Break, Breakpoint, Cause, Kind, Moment, Mutator, Request, Segment
-from promptlint.span import Span
+from promptlint.span import Span, Step
 from promptlint.tokens import UNKNOWN, ZERO, Interval
 
 HOUR, HALF_DAY, DAY = 3_600.0, 43_200.0, 86_400.0
@@ -419,13 +419,22 @@ def report(
         label=changes,
         advice=advice,
         origin=cause.origin,
-        flow=cause.flow,
+        flow=cause.flow or _beginning(cause, segment),
         related=evidence(request),
         tokens_lost=broken.lost,
         doubts=doubts(request, cause.features),
         kind=kind,
         fix=choice(advice, options),
     )
+
+
+def _beginning(cause: Cause, segment: Segment) -> tuple[Step, ...]:
+    """Where a value comes from of which no step is known, when that is another place than where it becomes text."""
+    elsewhere = cause.origin.line > 0 and (cause.origin.path, cause.origin.line) != (
+        segment.span.path,
+        segment.span.line,
+    )
+    return (Step(cause.origin, cause.what),) if elsewhere else ()
 
 
 def _earlier(request: Request, broken: Break) -> str:

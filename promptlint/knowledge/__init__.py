@@ -32,6 +32,7 @@ PARTS = {
     "piped": "what the steps of the receiver, a chain, turn into the input of its model",
     "client": "the object, made by a client row, whose constructor parts are sent",
     "clients": "a list of such objects, or of functions below a decorator of a client row; others may add anything",
+    "fills": "a dict of what the library puts in the place of {names} in system text and prompts",
     "url": "the address, which tells the provider",
     "open": "may add anything to the request",
     "param": "a parameter that is no prompt text but belongs to the request",

@@ -110,6 +110,9 @@ class Arguments(Causes):
             if mentions_marker(value):
                 self.marker_seen = True
             return
+        if part == "fills":
+            self.fills.append(value)
+            return
         if part == "url":
             self.parts.urls.append(value)
             return

@@ -25,6 +25,7 @@ from promptlint.link import (
     pace,
     sinks,
     state,
+    strings,
     thinking,
 )
 from promptlint.link.concurrency import fanned_out
@@ -71,6 +72,7 @@ from promptlint.link.values import (
     Rest,
     Routine,
     Seq,
+    Text,
     Value,
     is_empty,
     join,
@@ -161,7 +163,18 @@ class _Builder(Layout):
             self._argument("result", ev.result(self.frame, self.frame.function, self.span), self.span, False)
         if not self._is_request():
             return None
+        self._fill()
         return self._assemble()
+
+    def _fill(self) -> None:
+        """Puts what the call gives for names into the texts that an object was made with."""
+        given = [o for value in self.fills for o in options(value) if isinstance(o, Map)]
+        names = {k: entry.value for known in given for k, entry in known.entries.items()}
+        for part in ("system", "prompt") if names else ():
+            for number, (value, span, optional) in enumerate(self.parts.values.get(part, ())):
+                if isinstance(value, Text):
+                    made = strings.format_method(self.ev, value, (), names, (), self.span, self.frame)
+                    self.parts.values[part][number] = made, span, optional
 
     def _assemble(self) -> Request:
         model = self._model() or self.ev.settings_model

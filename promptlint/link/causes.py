@@ -118,6 +118,8 @@ class Causes:
         self.breakpoints: list[Breakpoint] = []
         self.placed: list[tuple[Region | None, Breakpoint]] = []
         """Markers at the end of a region, or of the whole request."""
+        self.fills: list[Value] = []
+        """What a library puts into the texts."""
         self.time_format: str | None = None
         """How a library writes the time."""
         self.cut: Edit | None = None

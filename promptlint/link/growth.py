@@ -133,6 +133,8 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
         if where is None:
             return join((before, value))
         said = Text(tuple(p for p in value.pieces if p.base is None))
+        if all(p.optional and (p.text is not None or p.base is root) for p in value.pieces):
+            return join((before, said))  # one of a few constant texts
         turns = History(said, span, root=root, level=level) if history and said.pieces else None
         added = [replace(p, repeats=True, optional=True, turns=p.turns or turns) for p in said.pieces]
         front = [p for p in value.pieces[:where] if p.base is None]
