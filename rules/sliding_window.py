@@ -77,7 +77,6 @@ def check(conversation: Conversation) -> Iterator[Finding]:
             size = f" to {mutator.keeps} messages" if mutator.keeps is not None else ""
             large = mutator.keeps is not None and (mutator.keeps > _large(request) or mutator.keeps >= _filled(request))
             asked = mutator.guard == "command"
-            name, option, _ = mutator.what.partition("=")
             seldom = mutator.bulk or asked or mutator.guard == "threshold"
             often = (
                 "each cut lets the next turn pay again for what is left"
@@ -92,7 +91,7 @@ def check(conversation: Conversation) -> Iterator[Finding]:
                 "prefix",
                 Severity.INFO if large or asked or request.reuse.repeats is None else Severity.WARNING,
                 Confidence.HIGH if keeps_history(request) else Confidence.MEDIUM,
-                OPTIONS[1:] if option and name.isidentifier() else OPTIONS,  # a library's, which cuts by itself
+                OPTIONS[1:] if mutator.what.rpartition("=")[0].isidentifier() else OPTIONS,  # a library's option
             )
 
 

@@ -321,7 +321,7 @@ class _Builder(Layout):
     def _usage(self) -> Usage | None:
         """What the code makes of the usage in the reply, where it asks for a cache."""
         asked = bool(self.breakpoints) or any(n.startswith(ASKING) for n in self.parts.parameters)
-        return usage_of(self.ev, self.sink.function) if asked else None
+        return usage_of(self.ev, [frame.function for frame in self.chain.frames]) if asked else None
 
     def _decided(self, parameter: Parameter) -> Parameter:
         """The parameter with what decides which of its values is sent."""

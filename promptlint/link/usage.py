@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from promptlint.expression import At
@@ -36,17 +36,24 @@ _ALL = frozenset(("model_dump", "model_dump_json", "dict", "json", "to_dict", "t
 """What hands on every count, the cached ones included."""
 
 
-def usage_of(ev: Evaluator, function: Function) -> Usage | None:
-    """The counts that the file of ``function`` reads; ``None`` when it reads none."""
-    module = function.module
-    if module not in ev.usage_cache:
-        ev.usage_cache[module] = _reads(module)
-    reads, sums, whole = ev.usage_cache[module]
-    if not reads and not sums:
-        return None
-    inside = [n for n in reads if _covers(function.node, n)]
-    cached = whole or any(ev.program.project.mentions(word) for word in CACHED)
-    return Usage(_spans(module, inside or reads), bool(inside), cached, _spans(module, sums))
+def usage_of(ev: Evaluator, way: Sequence[Function]) -> Usage | None:
+    """The counts that are read of a reply; ``None`` when none are.
+
+    ``way`` are the functions on the way to the request, that which sends it last: the file of that one is looked at as
+    a whole, of the others, to which it hands the reply on, only they themselves.
+    """
+    wholes = []
+    for function in reversed(way):
+        module = function.module
+        if module not in ev.usage_cache:
+            ev.usage_cache[module] = _reads(module)
+        reads, sums, whole = ev.usage_cache[module]
+        wholes.append(whole)
+        inside = [n for n in reads if _covers(function.node, n)]
+        if inside or (function is way[-1] and (reads or sums)):
+            cached = any(wholes) or any(ev.program.project.mentions(word) for word in CACHED)
+            return Usage(_spans(module, inside or reads), bool(inside), cached, _spans(module, sums))
+    return None
 
 
 def _spans(module: Module, nodes: Iterable[ast.expr]) -> tuple[Span, ...]:
