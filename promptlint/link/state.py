@@ -272,8 +272,9 @@ def _global_changes(ev: Evaluator, module: Module, name: str) -> Iterator[tuple[
             step = ev.summary(function).exit.get(name)
             if step is not None:
                 yield function, step, False
+    called = module.name.rpartition(".")[2]
     for function in ev.program.storing(name, module):
-        if function.module is not module:
+        if function.module is not module and function.module.holds(called):
             for path, step in ev.summary(function).exit.items():
                 if path.endswith(name) and _is_name_of(ev, path, function, module, name):
                     yield function, step, False
