@@ -183,7 +183,7 @@ class _Builder(Layout):
         facts = self._as_branch_says(facts) if model is None else facts
         messages = self._served(self._filtered(self._messages()))
         texts = list(self.parts.values.get("prompt", ()))
-        if facts.trigger != "explicit" and not self.sink.row.stateful:
+        if facts.trigger != "explicit" and (not self.sink.row.stateful or self._is_fresh()):
             self.transcripts = list(self._told_as_text(messages, texts))
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
         self.turn_level = self._turn_level(messages)
