@@ -7,7 +7,21 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from promptlint.expression import At, Attr, Call, Expr, Free, Guard, Import, Literal, LoopState, Param, Test
+from promptlint.expression import (
+    At,
+    Attr,
+    Call,
+    Definition,
+    Expr,
+    Free,
+    Global,
+    Guard,
+    Import,
+    Literal,
+    LoopState,
+    Param,
+    Test,
+)
 from promptlint.frozen import record
 from promptlint.index import Function
 from promptlint.knowledge import EntryRow
@@ -184,7 +198,7 @@ def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine | N
     wanted = caller.routine.function
     called = options(ev.eval(caller.call.func, frame))
     got = isinstance(caller.call.func, (Param, Free)) and all(isinstance(o, Routine) for o in called)
-    if called and (got or all(map(_is_of_known_class, called))):
+    if called and (got or (all(map(_is_of_known_class, called)) and not _made_beside(ev, called, wanted))):
         return next((o for o in called if isinstance(o, Routine) and o.function is wanted), None)
     for option in called:
         if isinstance(option, Routine) and option.function is wanted:
@@ -196,6 +210,22 @@ def _routine(ev: Evaluator, caller: callers.Caller, frame: Frame) -> Routine | N
         ):
             return caller.routine
     return caller.routine
+
+
+def _made_beside(ev: Evaluator, called: tuple[Value, ...], wanted: Function) -> bool:
+    """Whether the function that made an object makes one that runs ``wanted`` as well: a setting tells which it is."""
+    for option in called:
+        this = option.this if isinstance(option, Routine) else None
+        maker = ev.program.function_at(this.span) if isinstance(this, Instance) else None
+        if maker is None:
+            continue
+        for call in ev.summary(maker).calls:
+            if not isinstance(call.func, (Definition, Global, Import)):
+                continue
+            made = options(ev.resolve(call.func, ev.generic(maker)))
+            if any(isinstance(o, Type) and ev.program.method(o.cls, wanted.name) is wanted for o in made):
+                return True
+    return False
 
 
 def _is_of_known_class(called: Value) -> bool:
