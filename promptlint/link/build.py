@@ -110,6 +110,8 @@ LONG = 1_000
 """Characters of constant text below which no prefix is worth a look at who sends it."""
 _SAID = frozenset(("user", "input", "state", "loop"))
 """Kinds of origins that bring in what a program is told from outside, or one item after the other."""
+RESTORES = frozenset(("initialize", "initialise", "init", "load", "open", "restore", "reload", "resume"))
+"""Methods that bring back the turns of an earlier run of the program."""
 MAX_WAYS = 3
 MAX_ASKING = 3
 """Calls of a method that cuts a history which a finding names."""
@@ -763,11 +765,15 @@ class _Builder(Layout):
         return module is not None and thinking.only_of_old_turns(module.tree, place.line)
 
     def _only_sets_up(self, function: Function) -> bool:
-        """Whether only constructors of its class call a method: what it changes was not sent by that object yet."""
+        """Whether only what sets its object up calls a method: what it changes was not sent by that object yet."""
         if function.owner is None or function in self.on_way or function.decorators:
             return False
-        found = callers.of(self.ev, function)
-        return bool(found) and all(c.function.name == "__init__" and c.function.owner is function.owner for c in found)
+        found = [c.function for c in callers.of(self.ev, function)]
+        found = found or [f for f, _ in self.ev.program.calls_named(function.name, function.module)]
+        return bool(found) and all(
+            f.owner is function.owner and (f.name == "__init__" or (f.name in RESTORES and f not in self.on_way))
+            for f in found
+        )
 
     def _is_never_run(self, function: Function) -> bool:
         """Whether nothing in the project, nor a library, runs a method off the way, or one of the same name."""

@@ -315,7 +315,7 @@ def _as_asked(ev: Evaluator, function: Function, before: Value, after: Value) ->
 
 
 def _may_switch(ev: Evaluator, name: str, function: Function, write: Write) -> bool:
-    if function.name in _CLOSES or any(_fills(g, name) for g in write.guards):
+    if function.name in _CLOSES or any(g.error or _fills(g, name) for g in write.guards):
         return False
     if any(map(asks_for_command, write.guards)) or on_command(ev, function):
         return True
