@@ -251,7 +251,8 @@ class _Builder(Layout):
         if listed and all(s.optional for s in listed) and self.histories_known():
             decided = list(self._deciding_tools())
             causes = dict.fromkeys((*listed[0].causes, *(cause for cause, _ in decided)))
-            where = decided[0][1] if decided else listed[0].span
+            # A switch is told where it is set, anything else where the test for it stands.
+            where = next((place for c, place in decided if SWITCHED not in c.features), listed[0].span)
             self.segments[first] = replace(listed[0], causes=tuple(causes), span=where)
 
     def _deciding_tools(self) -> Iterator[tuple[Cause, Span]]:
@@ -260,7 +261,7 @@ class _Builder(Layout):
         Not an option that a caller sets.
         """
         for choice, frame in self._choices(("tools",)):
-            place = frame.module.span((choice.test or choice).at)
+            place = frame.module.span(choice.at)
             for cause in self._causes_of_test(Guard(choice.test), frame, without="reply"):
                 known = "opaque-call" not in cause.features or cause.what.startswith("the parameter ")
                 said = known and cause.kind in ("state", "user") and self._asks_of_text(choice.test, frame)
