@@ -17,11 +17,13 @@ from promptlint.expression import (
     Call,
     Definition,
     Either,
+    Expr,
     Free,
     Global,
     Import,
     Phi,
     Summary,
+    each_once,
     is_container,
 )
 from promptlint.index import Class, Function, Module, dotted, terminal
@@ -606,9 +608,23 @@ def reference_name(value: object) -> str | None:
     """The last name of an expression that refers to something by name."""
     while isinstance(value, (After, Phi, AfterLoop)):
         value = value.phi.before if isinstance(value, AfterLoop) else value.before
-    if isinstance(value, Either):  # the same on each branch: what a call on one of them may have done to it
-        names = {reference_name(option) for option in value.options}
-        return names.pop() if len(names) == 1 else None
+    if not isinstance(value, Either):
+        return _own_name(value)
+    names: set[str | None] = set()
+    waiting: list[Expr] = [value]
+    for node in each_once(waiting):  # branch upon branch meets the same nodes again and again
+        if isinstance(node, AfterLoop):
+            waiting.append(node.phi.before)
+        elif isinstance(node, (After, Phi)):
+            waiting.append(node.before)
+        elif isinstance(node, Either):  # the same on each branch: what a call on one of them may have done to it
+            waiting.extend(node.options)
+        else:
+            names.add(_own_name(node))
+    return names.pop() if len(names) == 1 else None
+
+
+def _own_name(value: object) -> str | None:
     if isinstance(value, (Attr, Global, Free)):
         return value.name
     if isinstance(value, Import):
