@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from promptlint.expression import (
 )
 from promptlint.frozen import record
 from promptlint.index import Class, Function
-from promptlint.link.program import called_name, reference_name
+from promptlint.link.program import MANY_FILES, called_name, reference_name
 from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, options
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
                 handed = _inside(ev, handed, caller, call) or handed
                 if not any(f.call is handed.call for f in found):
                     found.append(handed)
-    if not found and function.name not in ("__init__", "<lambda>"):
+    small = len(ev.program.project.files) <= MANY_FILES
+    if small and not found and function.name not in ("__init__", "<lambda>"):
         found += islice(_through_values(ev, function), MAX_CALLERS)
     return found
 
@@ -106,16 +108,19 @@ def _taking(ev: Evaluator, function: Function) -> Iterator[Function]:
     name, program = function.name, ev.program
     if function.owner is not None:
         for cls in (function.owner, *program.subclasses(function.owner)):
-            if any(m.says(name) for m in cls.methods.values() if m is not function):
+            taken = re.compile(rf"(?::|return)\s*self\.{name}\s*[,}}#\n]")
+            if any(m.says(name) and m.matches(taken) for m in cls.methods.values() if m is not function):
                 yield from cls.methods.values()
         return
-    for module in program.mentioning(name, rf"{name}(?<![\w.]{name})\s*(?:[,}}\]#\n]|\Z)", function.module):
-        for table, held in ev.summary(module.body).names.items():
-            if any(reference_name(part) == name for part in _elements(held)):
+    given = re.compile(rf"return\s[^\n]*\b{name}\b")
+    held = rf"{name}(?<=[:\s]{name})(?<!def {name})\s*(?:[,}}#\n]|\Z)"
+    for module in program.mentioning(name, held, function.module):
+        for table, bound in ev.summary(module.body).names.items():
+            if any(reference_name(part) == name for part in _elements(bound)):
                 for user in program.mentioning(table, rf"{table}(?<!\w{table})\s*(?:\[|\.get\b)", module):
                     yield from (f for f in (user.body, *user.functions) if f.says(table))
         for other in module.functions:
-            if other is not function and other.says(name) and _gives(ev, other, name):
+            if other is not function and other.matches(given) and _gives(ev, other, name):
                 yield from (caller for caller, _ in program.calls_named(other.name, module))
 
 
