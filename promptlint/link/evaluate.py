@@ -194,8 +194,6 @@ class Evaluator:
         self._hinting = frozenset(ref.path for ref in program.project.having("promptlint"))
         self._ast_values: dict[tuple[int, int], Value] = {}
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
-        self.unfinished: dict[tuple[object, ...], tuple[int, Value]] = {}
-        """By class, place of construction and name: attributes that took more than so much work, and what was found."""
         self.attributes_active: set[tuple[object, ...]] = set()
         self.global_overrides: dict[tuple[Module, str], Value] = {}
         self.filling: dict[tuple[Class, str], Value] = {}
@@ -343,11 +341,6 @@ class Evaluator:
     def exhausted(self) -> bool:
         """Whether a bound on work is hit: what is evaluated now is not worth keeping."""
         return self.work > self.limit or self.total > self.allowance
-
-    @property
-    def left(self) -> int:
-        """Nodes that may still be evaluated for this sink, or for the part of it that is looked at."""
-        return self.allowance - self.total
 
     def within(self, budget: int, query: Callable[[], Value]) -> Value:
         """The answer to a query that has its own budget, so that it does not depend on who asks first."""

@@ -196,10 +196,6 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
     if ("state", *key) in ev.attributes_active:
         ev.cycles += 1
         return Hole(f"self.{name}", span)
-    place, left = (base.cls, base.span, name, base.level), ev.left
-    tried = ev.unfinished.get(place)
-    if tried is not None and left <= tried[0]:
-        return tried[1]  # there was more to spend on it before, and that was too little
     ev.attributes_active.add(("state", *key))
     try:
         value = ev.within(MAX_STATE, lambda: state.state(ev, base, name, span))
@@ -207,8 +203,6 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
         ev.attributes_active.discard(("state", *key))
     if not ev.exhausted:
         ev.attribute_cache[key] = value
-    elif not ev.kept:
-        ev.unfinished[place] = left, value
     return value
 
 
