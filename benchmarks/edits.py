@@ -29,7 +29,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.speed import Run, measure
-from promptlint.link.memory import Memory
+from promptlint.codebase.memory import Memory
 from promptlint.server import analysis
 from promptlint.server.analysis import Snapshot
 

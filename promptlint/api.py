@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from promptlint.fields import Unsupported, conflicts, unsupported
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity
-from promptlint.keys import Keyed, keyed
-from promptlint.levels import (
+from promptlint.gates.fields import Unsupported, conflicts, unsupported
+from promptlint.gates.keys import Keyed, keyed
+from promptlint.gates.levels import (
     assumed,
     certainty,
     constant,
@@ -29,6 +29,17 @@ from promptlint.levels import (
     unread_marker,
     worth_a_word,
 )
+from promptlint.gates.toggles import (
+    Difference,
+    Toggle,
+    as_intended,
+    differences,
+    forks,
+    loss,
+    report_difference,
+    report_toggle,
+    toggles,
+)
 from promptlint.registry import rule
 from promptlint.request import (
     Axis,
@@ -46,17 +57,6 @@ from promptlint.request import (
     Usage,
 )
 from promptlint.span import Span, Step
-from promptlint.toggles import (
-    Difference,
-    Toggle,
-    as_intended,
-    differences,
-    forks,
-    loss,
-    report_difference,
-    report_toggle,
-    toggles,
-)
 from promptlint.tokens import Interval
 
 __all__ = [

@@ -62,7 +62,8 @@ for _command in (check, map_command, rule, providers, cost, record, trace, probe
 def _expected() -> tuple[type[Exception], ...]:
     """The errors whose message is meant for the user; none when the installation is too broken to say."""
     try:
-        from promptlint import baseline, changes, config, engine, ignores, registry, server, terminal, verdicts
+        from promptlint import config, engine, registry, server, terminal
+        from promptlint.answers import baseline, changes, ignores, verdicts
         from promptlint.fix import write
         from promptlint.probe import twice
     except ImportError:

@@ -13,25 +13,30 @@ from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from promptlint import disk, finish, knowledge, levels, registry, tokens, workers
+from promptlint import knowledge, registry, tokens, workers
 from promptlint import provider as providers
+from promptlint.answers import finish
+from promptlint.answers.finish import Found
+from promptlint.assembly import bodies, build, chains
+from promptlint.assembly.prose import merged
 from promptlint.cache import cutoff
 from promptlint.cache.kept import Kept
+from promptlint.code.expression import At, Call
+from promptlint.code.index import Function, terminal
+from promptlint.codebase import parts, questions, scan
+from promptlint.codebase.memory import Memory
+from promptlint.codebase.program import Program
 from promptlint.config import Settings
-from promptlint.expression import At, Call
+from promptlint.files import disk
+from promptlint.files.project import NoPython, Options, Project, SourceRef, discover
+from promptlint.files.source import Broken, Source, Unreadable, to_bytes
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
-from promptlint.finish import Found
-from promptlint.index import Function, terminal
-from promptlint.link import bodies, build, chains, parts, questions, scan, sinks
+from promptlint.gates import levels
+from promptlint.link import sinks
 from promptlint.link.evaluate import Evaluator
-from promptlint.link.memory import Memory
-from promptlint.link.program import Program
-from promptlint.link.prose import merged
 from promptlint.link.strings import pieces
-from promptlint.project import NoPython, Options, Project, SourceRef, discover
 from promptlint.report import Problem, Report, Withheld
 from promptlint.request import Kind, Request, Siblings
-from promptlint.source import Broken, Source, Unreadable, to_bytes
 from promptlint.span import Span
 
 Progress = Callable[[str, int, int], None]

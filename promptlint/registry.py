@@ -20,10 +20,10 @@ from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 
+from promptlint.files.source import display
 from promptlint.finding import Finding
 from promptlint.report import Problem
 from promptlint.request import Conversation, Request, Siblings
-from promptlint.source import display
 
 _HERE = Path(__file__).resolve().parent
 BUILTIN = _HERE / "rules" if (_HERE / "rules").is_dir() else _HERE.parent / "rules"

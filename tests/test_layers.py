@@ -12,15 +12,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    {"__init__", "frozen", "span", "tokens", "disk", "moves", "workers"},
-    {"downlevel", "notebook", "source", "gitignore", "walk", "project", "comments", "knowledge"},
-    {"expression", "index", "syntax", "merging", "summarise"},
-    {"provider", "simulator", "finding", "request", "report", "levels", "toggles", "fields", "keys", "prices", "cost"},
+    {"__init__", "frozen", "span", "tokens", "workers"},
+    {"files", "knowledge"},
+    {"code"},
+    {"provider", "simulator", "finding", "request", "report", "gates", "prices", "cost"},
     {"trace"},
     {"recorder"},
+    {"codebase"},
     {"link"},
-    {"registry", "config", "suppress", "fingerprint", "finish", "cache", "baseline", "changes", "ignores"}
-    | {"verdicts"},
+    {"assembly"},
+    {"registry", "config", "answers", "cache"},
     {"api", "engine"},
     {"output", "terminal", "fix"},
     {"probe", "server"},

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from promptlint import cli, comments, config, registry
+from promptlint import cli, config, registry
 from promptlint.config import Settings
+from promptlint.files import comments
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

@@ -1,6 +1,6 @@
 """Early cut-off: what a run found is found again after an edit that changes no answer to anything that it asked.
 
-A run leaves what it found and what it asked (``link.questions``). Places are kept apart from the findings, so that
+A run leaves what it found and what it asked (``codebase.questions``). Places are kept apart from the findings, so that
 those in changed files can be put where their lines have gone to. Comments in the code, fingerprints and code frames are
 made anew (``finish``), from the texts as they are now.
 """
@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from promptlint import finish, registry
+from promptlint import registry
+from promptlint.answers import finish
+from promptlint.answers.finish import Found
 from promptlint.cache import records
 from promptlint.cache.kept import Kept, Place
+from promptlint.codebase.questions import Questions
 from promptlint.config import Settings
-from promptlint.finish import Found
-from promptlint.link.questions import Questions
-from promptlint.moves import Gone, Moves
-from promptlint.project import identifiers
+from promptlint.files.moves import Gone, Moves
+from promptlint.files.project import identifiers
+from promptlint.files.source import Source, Unreadable
 from promptlint.report import Report
-from promptlint.source import Source, Unreadable
 
 _NAME = b"promptlint"
 """Stands in every comment for promptlint."""

@@ -1,10 +1,10 @@
 """The findings of earlier runs on the disk, and whether they still hold.
 
 An entry belongs to one kind of run (its paths, settings, folder, version, Python) and says everything that the run
-asked of the file system, with a stamp and a digest of each answer (``promptlint.disk``). It holds while every answer
-is the same: stamps are compared, and only where one differs the content is. Whoever changes a file between two runs
-changes its stamp or its content, so nothing has to be told what changed. When nothing but Python files changed, and
-nothing in them that the run looked at, its findings hold, too, and only move (``promptlint.cache.cutoff``).
+asked of the file system, with a stamp and a digest of each answer (``promptlint.files.disk``). It holds while every
+answer is the same: stamps are compared, and only where one differs the content is. Whoever changes a file between two
+runs changes its stamp or its content, so nothing has to be told what changed. When nothing but Python files changed,
+and nothing in them that the run looked at, its findings hold, too, and only move (``promptlint.cache.cutoff``).
 
 What is in the folder is not trusted: an entry that is damaged, of another version or made by somebody else is
 ignored, and nothing but plain records of promptlint can come out of one. Entries are written beside their place and
@@ -24,13 +24,14 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from promptlint import __version__, disk, source, walk
+from promptlint import __version__
 from promptlint.cache.folder import SUFFIX, folder, make, prune
 from promptlint.cache.kept import Kept
 from promptlint.cache.records import Damaged, Later, Part, pickled, unpickled
-from promptlint.disk import FILE, FOLDER, KIND, Notes, Stamp
+from promptlint.files import disk, source, walk
+from promptlint.files.disk import FILE, FOLDER, KIND, Notes, Stamp
+from promptlint.files.source import Source, Unreadable
 from promptlint.report import Report
-from promptlint.source import Source, Unreadable
 
 if TYPE_CHECKING:
     from promptlint.config import Settings

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from promptlint import moves
 from promptlint.cache.records import unpickled
-from promptlint.moves import Moves
+from promptlint.files import moves
+from promptlint.files.moves import Moves
 from promptlint.span import Cell, Span
 
 Place = tuple[str, int, int, int, int, Cell | None]

@@ -17,8 +17,8 @@ from promptlint.span import Span
 
 _MODULES = frozenset(
     (
-        *("finding", "finish", "provider", "report", "request", "span", "tokens"),
-        *("link.questions", "link.shapes", "link.skeleton"),
+        *("finding", "answers.finish", "provider", "report", "request", "span", "tokens"),
+        *("codebase.questions", "codebase.shapes", "codebase.skeleton"),
     )
 )
 """The modules of promptlint whose dataclasses and enumerations may come out of a pickle."""

@@ -150,7 +150,7 @@ def check(
         raise click.UsageError(f"--{'diff' if diff else 'fix'} is about files: it cannot be used with {other}")
     if unsafe_fixes and not (fix or diff):
         raise click.UsageError("--unsafe-fixes goes with --fix, or with --diff to see what it would change")
-    from promptlint import verdicts
+    from promptlint.answers import verdicts
 
     filters = shown.filters(baseline, changed_since, paths[0] if paths and stdin is None else Path("."))
     again = _Again(paths, settings) if stdin is None and (fix or diff or output_format in WITH_FIXES) else None
@@ -208,7 +208,7 @@ def _stdin(paths: Sequence[Path], name: str | None) -> tuple[str, str] | None:
         if name is not None:
             raise click.UsageError("--stdin-filename names what is read from standard input: give - as a path")
         return None
-    from promptlint import source
+    from promptlint.files import source
 
     name = name or "<stdin>"
     data = sys.stdin.buffer.read()
@@ -222,7 +222,7 @@ class _Again:
     """Analyses the same project once more, with texts that stand in for files."""
 
     def __init__(self, paths: Sequence[Path], settings: Settings) -> None:
-        from promptlint.link.memory import Memory
+        from promptlint.codebase.memory import Memory
 
         self.settings = settings
         self.memory = Memory()
@@ -281,7 +281,8 @@ def _reason(given: str | None, stdin: tuple[str, str] | None) -> str | None:
 
 
 def _add_ignores(listed: Sequence[Finding], reason: str) -> int:
-    from promptlint import ignores, terminal
+    from promptlint import terminal
+    from promptlint.answers import ignores
     from promptlint.output.words import active, count, place
 
     result = ignores.add(active(listed), reason)

@@ -113,7 +113,7 @@ def cost(
 
 def _request_at(place: str) -> Request:
     """The longest request in a file or folder; where a line is given of those that are sent there or by way of it."""
-    from promptlint import source
+    from promptlint.files import source
 
     name, _, line = place.rpartition(":")
     path, number = (Path(name), int(line)) if name and line.isdecimal() else (Path(place), None)

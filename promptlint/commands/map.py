@@ -66,7 +66,7 @@ def map_command(
 
 def _place(text: str) -> tuple[str, int, str]:
     """The file and the line of its code that a place names, and how to call it."""
-    from promptlint import notebook, source
+    from promptlint.files import notebook, source
 
     name, _, number = text.rpartition(":")
     if not name or not number.isdecimal() or int(number) < 1:
@@ -121,7 +121,7 @@ def _why_not(report: Report, settings: Settings, paths: Sequence[Path], path: st
 
 def _gates(request: Request, settings: Settings) -> Iterator[str]:
     """What a request is, and for each value in it that varies without being a finding the gate that held it back."""
-    from promptlint import levels
+    from promptlint.gates import levels
 
     facts, reuse = request.facts, request.reuse
     yield f"a request to {request.site.provider} ({request.api}); sent again: {reuse.why or 'no evidence of it'}"

@@ -157,7 +157,7 @@ def _sent(planned: Plan, max_requests: int | None) -> Result:
 def _save(result: Result, findings: Sequence[Finding], settings: Settings) -> None:
     from datetime import date
 
-    from promptlint import verdicts
+    from promptlint.answers import verdicts
     from promptlint.finding import Measured
 
     measured = {

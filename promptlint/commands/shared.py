@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from promptlint.codebase.memory import Memory
     from promptlint.config import Settings
-    from promptlint.link.memory import Memory
     from promptlint.registry import Registry
     from promptlint.report import Report
 
@@ -101,8 +101,9 @@ def run(
     runs on the same project. ``finish`` is what to make of the report, with a name for that: both are kept together.
     ``jobs`` is how many processes may work, as many as there are processors by default.
     """
-    from promptlint import disk, terminal
+    from promptlint import terminal
     from promptlint.cache import entries
+    from promptlint.files import disk
 
     if not paths and stdin is None:
         paths = [Path(".")]

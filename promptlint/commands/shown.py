@@ -30,12 +30,12 @@ def filters(baseline: Path | None, changed_since: str | None, place: Path) -> li
     """For each option that sets findings aside how to say so, and whether it lets a finding through."""
     filters: list[Filter] = []
     if baseline is not None:
-        from promptlint import baseline as earlier
+        from promptlint.answers import baseline as earlier
 
         known = earlier.read(baseline)
         filters.append((f"of the baseline {baseline}", lambda finding: finding.fingerprint not in known))
     if changed_since is not None:
-        from promptlint import changes
+        from promptlint.answers import changes
 
         filters.append((f"off the lines changed since {changed_since}", changes.since(changed_since, place).touch))
     return filters

@@ -6,8 +6,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
+from promptlint.files.source import LINE_BREAK
 from promptlint.finding import Edit
-from promptlint.source import LINE_BREAK
 from promptlint.span import Span
 
 _Point = tuple[int, int]

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from libcst import ParserSyntaxError
 
-from promptlint import source
+from promptlint.files import source
+from promptlint.files.source import Broken, Source
 from promptlint.finding import Edit
 from promptlint.fix.edits import applied
 from promptlint.fix.module import Module
 from promptlint.fix.write import FixError
 from promptlint.report import Report
-from promptlint.source import Broken, Source
 
 LARGEST = 250_000
 """Characters of a file above which it gets no fixes: LibCST would take longer to read it than the whole check does."""

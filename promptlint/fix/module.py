@@ -9,9 +9,9 @@ from functools import cached_property
 import libcst as cst
 from libcst import metadata as meta
 
+from promptlint.files.source import LINE_BREAK
 from promptlint.finding import Edit
 from promptlint.fix.edits import put_in
-from promptlint.source import LINE_BREAK
 from promptlint.span import Span
 
 CHANGE = frozenset(["add", "update", "symmetric_difference_update", "append", "extend", "insert"])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from promptlint.answers.suppress import UNUSED
 from promptlint.finding import Applicability, Edit, Finding, Fix, Region, Severity
 from promptlint.fix import proposals
 from promptlint.fix.edits import Lines, meet
@@ -15,7 +16,6 @@ from promptlint.fix.proposals import Proposal
 from promptlint.fix.write import Rewrite
 from promptlint.report import Report
 from promptlint.span import Span
-from promptlint.suppress import UNUSED
 
 _ROUNDS = 30
 TRIED = frozenset([Applicability.SAFE, Applicability.UNSAFE])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from promptlint.answers.suppress import IN_VAIN
 from promptlint.finding import Edit
 from promptlint.fix.module import Module
 from promptlint.span import Span
-from promptlint.suppress import IN_VAIN
 
 _LISTED = re.compile(r"ignore\[(?P<rules>[^\]]*)\]")
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
-from promptlint import source
-from promptlint.source import Source
+from promptlint.files import source
+from promptlint.files.source import Source
 
 
 class FixError(Exception):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     After,
     AfterLoop,
     Attr,

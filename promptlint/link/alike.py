@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     After,
     AfterLoop,
     Attr,

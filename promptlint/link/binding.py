@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     At,
     Binary,
     Call,
@@ -18,8 +18,8 @@ from promptlint.expression import (
     SeqOf,
     Star,
 )
-from promptlint.expression import Item as ExprItem
-from promptlint.index import Class, Function, Module, Parameter, dotted
+from promptlint.code.expression import Item as ExprItem
+from promptlint.code.index import Class, Function, Module, Parameter, dotted
 from promptlint.link import callers, containers
 from promptlint.link.values import (
     SESSION,

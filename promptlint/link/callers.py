@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     Attr,
     Call,
     Definition,
@@ -20,9 +20,9 @@ from promptlint.expression import (
     Star,
     unchanged,
 )
+from promptlint.code.index import Class, Function
+from promptlint.codebase.program import MANY_FILES, called_name, reference_name
 from promptlint.frozen import record
-from promptlint.index import Class, Function
-from promptlint.link.program import MANY_FILES, called_name, reference_name
 from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, options
 
 if TYPE_CHECKING:

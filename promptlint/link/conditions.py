@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     AfterLoop,
     Attr,
     Binary,

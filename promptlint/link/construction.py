@@ -6,13 +6,13 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     At,
     Call,
     Star,
 )
+from promptlint.code.index import Class, Module
 from promptlint.frozen import replace
-from promptlint.index import Class, Module
 from promptlint.link import binding, containers, state
 from promptlint.link.binding import DICTS
 from promptlint.link.values import (

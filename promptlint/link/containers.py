@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     At,
     Either,
     LoopState,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Call
-from promptlint.link.program import reference_name
+from promptlint.code.expression import Attr, Call
+from promptlint.codebase.program import reference_name
 from promptlint.link.values import KEPT, External, Instance, Value, join, options
 from promptlint.span import Span, Step
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Call, Guard, Mutate, Slice, called_name
+from promptlint.code.expression import Call, Guard, Mutate, Slice, called_name
 from promptlint.link import callers
 from promptlint.link.guards import parts_of
 from promptlint.link.state import name_of, writer_level, writers
@@ -14,7 +14,7 @@ from promptlint.link.values import CALL
 from promptlint.span import Span
 
 if TYPE_CHECKING:
-    from promptlint.index import Function
+    from promptlint.code.index import Function
     from promptlint.link.evaluate import Evaluator
 
 _DROPPING = frozenset(("pop", "popleft", "delitem", "delslice"))

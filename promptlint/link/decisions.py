@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     Attr,
     Binary,
     Call,
@@ -24,7 +24,7 @@ from promptlint.expression import (
     Test,
     children,
 )
-from promptlint.expression import Item as ItemOf
+from promptlint.code.expression import Item as ItemOf
 from promptlint.link.values import (
     Const,
     Instance,

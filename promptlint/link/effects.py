@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     After,
     Attr,
     Call,
@@ -13,8 +13,8 @@ from promptlint.expression import (
     Param,
     unchanged,
 )
+from promptlint.code.index import Function
 from promptlint.frozen import replace
-from promptlint.index import Function
 from promptlint.link import externals, lent, objects, state
 from promptlint.link.values import (
     Const,

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Expr, Global, Item, Param, each_once, earlier
-from promptlint.index import Class, Function, Module, terminal
+from promptlint.code.expression import Attr, Expr, Global, Item, Param, each_once, earlier
+from promptlint.code.index import Class, Function, Module, terminal
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from promptlint import comments
-from promptlint.expression import (
+from promptlint.code.expression import (
     After,
     AfterLoop,
     At,
@@ -42,9 +41,12 @@ from promptlint.expression import (
     Write,
     children,
 )
-from promptlint.expression import Item as ItemOf
+from promptlint.code.expression import Item as ItemOf
+from promptlint.code.index import Class, Function, Module
+from promptlint.codebase.program import BUILTINS, MAX_HELD, Program, is_abstract
+from promptlint.files import comments
+from promptlint.files.source import Unreadable
 from promptlint.frozen import replace
-from promptlint.index import Class, Function, Module
 from promptlint.knowledge import ClientRow, EntryRow, SinkRow
 from promptlint.link import (
     binding,
@@ -69,7 +71,6 @@ from promptlint.link import (
     told,
 )
 from promptlint.link.frame import Frame
-from promptlint.link.program import BUILTINS, MAX_HELD, Program, is_abstract
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -106,7 +107,6 @@ from promptlint.link.values import (
     truth,
     union,
 )
-from promptlint.source import Unreadable
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:

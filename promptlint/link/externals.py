@@ -7,9 +7,10 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Call
+from promptlint.code.expression import Attr, Call
+from promptlint.code.index import Function
+from promptlint.code.syntax import SESSION_STORES
 from promptlint.frozen import replace
-from promptlint.index import Function
 from promptlint.knowledge import SinkRow, SourceRow
 from promptlint.link import containers, functions, jinja, methods, mutations, prompts, stores, strings
 from promptlint.link.given import Given
@@ -41,7 +42,6 @@ from promptlint.link.values import (
 )
 from promptlint.request import Axis
 from promptlint.span import Span, Step
-from promptlint.syntax import SESSION_STORES
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     Expr,
 )
-from promptlint.index import Function, Module
+from promptlint.code.index import Function, Module
 from promptlint.link import (
     loops,
 )

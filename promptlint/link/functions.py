@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Binary, Call, Global, Literal, Slice, Star, Test, is_none, unchanged
+from promptlint.code.expression import Binary, Call, Global, Literal, Slice, Star, Test, is_none, unchanged
 from promptlint.frozen import replace
 from promptlint.link import (
     clocks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Call, Expr, Star
+from promptlint.code.expression import Call, Expr, Star
 from promptlint.frozen import replace
 from promptlint.link import containers
 from promptlint.link.values import (

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr as AttrNode
-from promptlint.expression import (
+from promptlint.code.expression import Attr as AttrNode
+from promptlint.code.expression import (
     Binary,
     Comp,
     Either,
@@ -21,9 +21,9 @@ from promptlint.expression import (
     children,
     is_none,
 )
-from promptlint.expression import Call as CallNode
-from promptlint.expression import Global as GlobalNode
-from promptlint.expression import Item as ItemOf
+from promptlint.code.expression import Call as CallNode
+from promptlint.code.expression import Global as GlobalNode
+from promptlint.code.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.link import callers
 from promptlint.link.messages import SYSTEM_ROLES
@@ -35,7 +35,7 @@ from promptlint.link.values import (
 )
 
 if TYPE_CHECKING:
-    from promptlint.index import Function
+    from promptlint.code.index import Function
     from promptlint.link.evaluate import Evaluator
 
 LARGE_MESSAGES, LARGE_TOKENS = 40, 32_000

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from promptlint.expression import At
+from promptlint.code.expression import At
+from promptlint.code.index import Function, Module, Parameter
 from promptlint.frozen import replace
-from promptlint.index import Function, Module, Parameter
 from promptlint.link import conditions, containers, loops, strings
 from promptlint.link.values import (
     Const,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     After,
     AfterLoop,
     Attr,
@@ -18,12 +18,12 @@ from promptlint.expression import (
     each_once,
     earlier,
 )
-from promptlint.expression import Item as ItemOf
-from promptlint.index import Function
+from promptlint.code.expression import Item as ItemOf
+from promptlint.code.index import Function
+from promptlint.code.merging import place_read
+from promptlint.codebase.program import called_name
 from promptlint.link import callers, objects
-from promptlint.link.program import called_name
 from promptlint.link.values import CALL, Base, Cell, Entry, Map, Seq, Value, options, owner
-from promptlint.merging import place_read
 from promptlint.span import Span
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Attr, Call, unchanged
+from promptlint.code.expression import Attr, Call, unchanged
+from promptlint.files.source import LINE_BREAK, Unreadable, read_bytes
 from promptlint.frozen import replace
 from promptlint.link import clocks, containers, contexts, externals, functions, jinja, prompts, slices, stores, strings
 from promptlint.link.given import Given
@@ -37,7 +38,6 @@ from promptlint.link.values import (
     text,
     union,
 )
-from promptlint.source import LINE_BREAK, Unreadable, read_bytes
 from promptlint.span import Step
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     Attr,
     Call,
     Comp,
@@ -23,7 +23,7 @@ from promptlint.expression import (
     each_once,
     unchanged,
 )
-from promptlint.expression import Item as ItemOf
+from promptlint.code.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.link import alike, conditions, containers, slices, thinking
 from promptlint.link.guards import asks_of_first, asks_of_system, guard_of

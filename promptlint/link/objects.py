@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     Attr,
     Call,
     Star,
 )
+from promptlint.code.index import Class, Function
+from promptlint.codebase.program import MAX_FAMILY, is_abstract
 from promptlint.frozen import replace
-from promptlint.index import Class, Function
 from promptlint.link import binding, construction, state, strings
-from promptlint.link.program import MAX_FAMILY, is_abstract
 from promptlint.link.values import (
     CALL,
     IMPORT,

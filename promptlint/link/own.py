@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from promptlint.index import Function
+from promptlint.code.index import Function
 
 if TYPE_CHECKING:
-    from promptlint.link.program import Program
+    from promptlint.codebase.program import Program
 
 Row = TypeVar("Row")
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.index import Class, terminal
+from promptlint.code.index import Class, terminal
 from promptlint.link import construction
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from promptlint.expression import Call
+from promptlint.code.expression import Call
 from promptlint.frozen import replace
 from promptlint.knowledge import TemplateRow
 from promptlint.link import containers, mutations, strings

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from promptlint.index import Function, terminal
+from promptlint.code.index import Function, terminal
 
 
 def argument(function: Function) -> int | None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from promptlint.expression import At, Attr, Call, Definition, Expr, Free, Global, Import, unchanged
+from promptlint.code.expression import At, Attr, Call, Definition, Expr, Free, Global, Import, unchanged
+from promptlint.code.index import Function, Module, terminal
 from promptlint.frozen import replace
-from promptlint.index import Function, Module, terminal
 from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link import own
 from promptlint.link.values import Const, External, Hole, Instance, Map, Routine, Type, Value, options

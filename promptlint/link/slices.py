@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     AfterLoop,
     Attr,
     Binary,
@@ -26,7 +26,7 @@ from promptlint.expression import (
     Test,
     unchanged,
 )
-from promptlint.expression import Item as ItemOf
+from promptlint.code.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.link import aged, clocks, containers, mutations, strings
 from promptlint.link.alike import runs_backwards
@@ -51,7 +51,7 @@ from promptlint.link.values import (
 from promptlint.span import Span
 
 if TYPE_CHECKING:
-    from promptlint.index import Function
+    from promptlint.code.index import Function
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     AfterLoop,
     Attr,
     Call,
@@ -22,9 +22,9 @@ from promptlint.expression import (
     Phi,
     unchanged,
 )
-from promptlint.expression import Item as ItemOf
+from promptlint.code.expression import Item as ItemOf
+from promptlint.code.index import Class, Function, Module
 from promptlint.frozen import replace
-from promptlint.index import Class, Function, Module
 from promptlint.link import binding, callers, conditions, construction, elements, growth, lent, passing, switches
 from promptlint.link.values import (
     CALL,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     After,
     AfterLoop,
     Attr,
@@ -36,7 +36,7 @@ from promptlint.request import Axis
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
-    from promptlint.index import Function, Module
+    from promptlint.code.index import Function, Module
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
     from promptlint.link.given import Given

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.expression import (
+from promptlint.code.expression import (
     Attr,
     Call,
     Definition,
@@ -26,8 +26,8 @@ from promptlint.expression import (
     is_none,
     unchanged,
 )
+from promptlint.code.index import Function, Module, terminal
 from promptlint.frozen import replace
-from promptlint.index import Function, Module, terminal
 from promptlint.link import callers
 from promptlint.link.values import CALL, Choice, Const, Hole, Item, Lazy, One, Origin, Seq, Text, Value, options, union
 from promptlint.request import Axis

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from promptlint.expression import Either, Expr, Guard, Literal, Mutate, SeqOf, Test
+from promptlint.code.expression import Either, Expr, Guard, Literal, Mutate, SeqOf, Test
 from promptlint.link.values import Edit, Map, Seq, Value, options
 
 KEYS = frozenset(("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks"))

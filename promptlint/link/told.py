@@ -10,7 +10,7 @@ from promptlint.request import Axis
 from promptlint.span import Step
 
 if TYPE_CHECKING:
-    from promptlint.expression import Call
+    from promptlint.code.expression import Call
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
 

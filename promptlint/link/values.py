@@ -13,8 +13,8 @@ from promptlint.request import Axis
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
-    from promptlint.expression import Call, Guard
-    from promptlint.index import Class, Function, Module
+    from promptlint.code.expression import Call, Guard
+    from promptlint.code.index import Class, Function, Module
     from promptlint.link.frame import Frame
 
 IMPORT, SESSION, CALL = -2, -1, 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import promptlint
-from promptlint.baseline import FINGERPRINT
+from promptlint.answers.baseline import FINGERPRINT
 from promptlint.finding import Finding, Fix, Severity
 from promptlint.output.jsonformat import dumps, interval
 from promptlint.output.words import concerns_request, first_line, lost, place, recipient, sentence, spot

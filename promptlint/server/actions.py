@@ -10,13 +10,14 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from promptlint import ignores, source
+from promptlint.answers import ignores
+from promptlint.files import source
+from promptlint.files.source import Source
 from promptlint.finding import Applicability, Edit, Fix
 from promptlint.fix.edits import meet
 from promptlint.server.analysis import Buffer
 from promptlint.server.diagnostics import SOURCE
 from promptlint.server.places import Places
-from promptlint.source import Source
 
 REASON = "TODO: say why"
 """Stands in the comment for what only the user knows."""

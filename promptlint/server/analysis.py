@@ -8,15 +8,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from promptlint import config, disk, engine, registry, source
+from promptlint import config, engine, registry
+from promptlint.codebase.memory import Memory
 from promptlint.config import Settings
+from promptlint.files import disk, source
+from promptlint.files.source import Broken, Source
 from promptlint.finding import Finding, Fix
 from promptlint.fix import FIXABLE
-from promptlint.link.memory import Memory
 from promptlint.registry import RuleInfo
 from promptlint.report import Report
 from promptlint.server.standing import Standing
-from promptlint.source import Broken, Source
 
 FAILURES = (config.ConfigError, registry.RuleError, registry.UnknownRule)
 """What is wrong with the project's settings or own rules, in words for the user."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
-from promptlint import source
+from promptlint.files import source
 from promptlint.server.analysis import Buffer, Snapshot
 from promptlint.span import Span
 

@@ -28,8 +28,8 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from promptlint import __version__
+from promptlint.codebase.memory import Memory
 from promptlint.finding import Confidence, Fix, Severity
-from promptlint.link.memory import Memory
 from promptlint.server import actions, analysis, diagnostics, views
 from promptlint.server.analysis import Buffer, Snapshot
 from promptlint.server.places import Places

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from promptlint import disk, source
 from promptlint.cache import cutoff, records
 from promptlint.cache.entries import present
 from promptlint.cache.kept import Kept
+from promptlint.codebase.questions import Questions
 from promptlint.config import Settings
-from promptlint.disk import FILE, Notes, Stamp
-from promptlint.link.questions import Questions
-from promptlint.moves import Moves
+from promptlint.files import disk, source
+from promptlint.files.disk import FILE, Notes, Stamp
+from promptlint.files.moves import Moves
+from promptlint.files.source import Source, Unreadable
 from promptlint.report import Report
-from promptlint.source import Source, Unreadable
 
 
 @dataclass(slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from promptlint.gates.toggles import UNSEEN
 from promptlint.provider import Facts
-from promptlint.toggles import UNSEEN
 from promptlint.trace.parts import dumps, marker
 
 OPTIONS = "prompt_cache_options"

@@ -18,9 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from promptlint import cli, config, disk, engine
+from promptlint import cli, config, engine
 from promptlint.cache.entries import Entry, _Held
 from promptlint.cache.folder import _OWN, NAME, OLDEST, SUFFIX, prune
+from promptlint.files import disk
 from promptlint.output import WITH_FIXES
 from promptlint.report import Report
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from promptlint import changes, cli, ignores, output
-from promptlint.source import Unreadable, read
+from promptlint import cli, output
+from promptlint.answers import changes, ignores
+from promptlint.files.source import Unreadable, read
 from promptlint.span import Span, Step
 from tests.cli.conftest import Run
 from tests.cli.samples import finding

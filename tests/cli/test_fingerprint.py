@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from promptlint.fingerprint import with_fingerprints
+from promptlint.answers.fingerprint import with_fingerprints
 from tests.cli.samples import finding
 
 CODE = "def ask(q):\n    s = f'{now()}'\n    return send(s)\n"

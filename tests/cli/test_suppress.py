@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from promptlint import comments, suppress
+from promptlint.answers import suppress
 from promptlint.config import Settings
+from promptlint.files import comments
 from promptlint.finding import Finding
 from promptlint.span import Span
 from tests.cli.samples import RULES, finding

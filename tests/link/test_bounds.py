@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from promptlint import engine
+from promptlint.assembly import build, chains
 from promptlint.config import Settings
-from promptlint.link import build, chains, sinks
+from promptlint.link import sinks
 
 NAMES = ("goal", "plan", "draft", "score", "notes", "best", "worst")
 STEPS = "\n    ".join(f"{n} = weigh(answer, {', '.join(o for o in NAMES if o != n)})" for n in NAMES)

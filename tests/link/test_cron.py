@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from promptlint.link import cron
+from promptlint.assembly import cron
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from promptlint import config, engine
-from promptlint.index import Module
-from promptlint.link import program
-from promptlint.source import Source
+from promptlint.code.index import Module
+from promptlint.codebase import program
+from promptlint.files.source import Source
 
 EXAMPLES = sorted(path for path in (Path(__file__).parents[2] / "examples").iterdir() if path.is_dir())
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from promptlint.expression import NOWHERE, After, Call, Either, Expr, Global
-from promptlint.link.program import reference_name
+from promptlint.code.expression import NOWHERE, After, Call, Either, Expr, Global
+from promptlint.codebase.program import reference_name
 
 RUN = Call(NOWHERE, Global(NOWHERE, "run"), (), ())
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from promptlint import engine, index, summarise
+from promptlint import engine
+from promptlint.code import index, summarise
+from promptlint.code.expression import Summary
+from promptlint.code.index import Function
+from promptlint.codebase.memory import Memory
 from promptlint.config import Settings
-from promptlint.expression import Summary
-from promptlint.index import Function
-from promptlint.link.memory import Memory
 from promptlint.report import Report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,13 +52,13 @@ def test_only_what_changed_is_read_again(project: Path, monkeypatch: pytest.Monk
             read.append(Path(source.path).name)
             super().__init__(source, *args)
 
-    monkeypatch.setattr("promptlint.link.program.Module", Counted)
+    monkeypatch.setattr("promptlint.codebase.program.Module", Counted)
 
     def counted(function: Function, package: str) -> Summary:
         summed.append((Path(function.module.path).name, function.name))
         return summary(function, package)
 
-    monkeypatch.setattr("promptlint.link.program.summarise", counted)
+    monkeypatch.setattr("promptlint.codebase.program.summarise", counted)
     found(project, memory)
     assert len(read) > 3
     read.clear()

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from promptlint import cli, config, engine, workers
 from promptlint.cache import entries, records
-from promptlint.link import parts
-from promptlint.link.questions import Questions
+from promptlint.codebase import parts
+from promptlint.codebase.questions import Questions
 
 MODULES = {
     "clock.py": '''from datetime import datetime

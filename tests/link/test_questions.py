@@ -33,4 +33,4 @@ def test_nothing_is_asked_without_a_note() -> None:
         for line in file.read_text(encoding="utf-8").splitlines()
         if UNNOTED.search(line) and line.strip() not in ALLOWED
     }
-    assert found == set(), "ask through promptlint.index or Program, which note it for promptlint.link.questions"
+    assert found == set(), "ask through promptlint.code.index or Program, which note it for codebase.questions"

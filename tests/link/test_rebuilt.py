@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from promptlint.index import Module
+from promptlint.code.index import Module
+from promptlint.files.source import Source
 from promptlint.link import rebuilt
-from promptlint.source import Source
 
 HEAD = "def clean(data):\n    if isinstance(data, dict):\n        "
 REBUILT = (

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from promptlint.codebase import scan
+from promptlint.codebase.program import Program
 from promptlint.config import Settings
 from promptlint.engine import check
+from promptlint.files.project import Options, discover
 from promptlint.knowledge import SinkRow, load
-from promptlint.link import scan
-from promptlint.link.program import Program
-from promptlint.project import Options, discover
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promptlint
-from promptlint.downlevel import downlevel
-from promptlint.source import Broken, Source, from_bytes
+from promptlint.files.downlevel import downlevel
+from promptlint.files.source import Broken, Source, from_bytes
 
 STATEMENTS = [
     ("type Row = dict[str, str]", "Row = dict[str, str]"),
@@ -266,7 +266,7 @@ def test_is_not_reached_where_python_knows_the_syntax(
     since: tuple[int, int], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    monkeypatch.setattr("promptlint.downlevel.downlevel", seen.append)
+    monkeypatch.setattr("promptlint.files.downlevel.downlevel", seen.append)
     tree = source_of(text).tree
     knows = sys.version_info >= since
     assert seen == ([] if knows else [text])

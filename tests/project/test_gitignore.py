@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from promptlint import gitignore
+from promptlint.files import gitignore
 
 
 @pytest.mark.parametrize(

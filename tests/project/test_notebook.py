@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from promptlint import cli
-from promptlint.notebook import NotANotebook, code
+from promptlint.files.notebook import NotANotebook, code
 
 TEXT = {"cell_type": "markdown", "metadata": {}, "source": ["# About it\n"]}
 SETUP = "%pip install anthropic\n!ls -la | grep it's\nfrom datetime import datetime\nfrom anthropic import Anthropic\n"

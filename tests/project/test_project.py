@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from promptlint.project import NoPython, Options, Project, SourceRef, discover
-from promptlint.source import Source, Unreadable
+from promptlint.files.project import NoPython, Options, Project, SourceRef, discover
+from promptlint.files.source import Source, Unreadable
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from promptlint import source as module
-from promptlint.source import Broken, Source, Unreadable, from_bytes, read, span
+from promptlint.files import source as module
+from promptlint.files.source import Broken, Source, Unreadable, from_bytes, read, span
 
 
 @pytest.fixture(autouse=True)

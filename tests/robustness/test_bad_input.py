@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from promptlint import cli, engine, project
-from promptlint.link import chains
+from promptlint import cli, engine
+from promptlint.assembly import chains
+from promptlint.files import project
 
 GOOD = """\
 from datetime import datetime

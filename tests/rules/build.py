@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 from promptlint.finding import Confidence, Finding, Region, Site
-from promptlint.levels import breaks
+from promptlint.gates.levels import breaks
 from promptlint.provider import Facts, facts
 from promptlint.registry import load
 from promptlint.request import (

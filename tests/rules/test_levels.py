@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 from promptlint.finding import Confidence, Region, Scope, Severity
-from promptlint.levels import breaks, in_words, reaches_minimum, shared_prefix, under_guard
+from promptlint.gates.levels import breaks, in_words, reaches_minimum, shared_prefix, under_guard
 from promptlint.request import Axis, Break, Moment, Request, Reuse, Segment
 from promptlint.tokens import UNKNOWN, Interval
 from tests.rules.build import (

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from promptlint import registry
+from promptlint.assembly.usage import CACHED, PROMPT
 from promptlint.finding import Confidence, Finding, Scope, Severity
-from promptlint.link.usage import CACHED, PROMPT
 from promptlint.provider import facts, providers
 from promptlint.request import LEFT_OUT, Axis, Branch, Cause, Moment, Parameter, Request, Siblings, Usage
 from promptlint.span import Span, Step

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from promptlint import engine
+from promptlint.assembly import chains
 from promptlint.config import Settings
 from promptlint.finding import Confidence, Severity
-from promptlint.link import chains, evaluate, objects
+from promptlint.link import evaluate, objects
 from tests.soundness.judge import marks
 from tests.soundness.programs import CALL, CHOICES, IMPORT, Plan, plans, render, sensible
 

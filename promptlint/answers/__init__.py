@@ -1,0 +1,1 @@
+"""What becomes of a finding: its fingerprint, and comments, reports and measurements that answer it."""

@@ -1,0 +1,463 @@
+"""What a request depends on: origins of values as causes, judged by when and by whom they are filled in."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING
+
+from promptlint.assembly.prose import hole_tokens
+from promptlint.code.expression import Guard
+from promptlint.code.index import Class, Function
+from promptlint.code.merging import finds_missing
+from promptlint.codebase.program import called_name
+from promptlint.finding import Region
+from promptlint.frozen import replace
+from promptlint.knowledge import ClientRow
+from promptlint.link import binding, callers, cuts, growth, objects, state
+from promptlint.link.guards import COMPACTS, LARGE_MESSAGES, guard_of, limit_of_calls
+from promptlint.link.switches import (
+    SWITCHED,
+    asks_for_command,
+    begins_anew,
+    in_loop,
+    makes_anew,
+    makes_for_itself,
+    on_command,
+    starts_anew,
+)
+from promptlint.link.told import number
+from promptlint.link.told import tokens as told_tokens
+from promptlint.link.values import (
+    CALL,
+    GROWN,
+    IMPORT,
+    KEPT,
+    ONCE,
+    SESSION,
+    WRITTEN,
+    Edit,
+    History,
+    Item,
+    Origin,
+    Piece,
+    Seq,
+    Value,
+    options,
+    owner,
+)
+from promptlint.request import (
+    Axis,
+    Breakpoint,
+    Cause,
+    Moment,
+    Parameter,
+    Segment,
+)
+from promptlint.span import Span
+from promptlint.tokens import Interval
+
+if TYPE_CHECKING:
+    from promptlint.assembly.chains import Chain
+    from promptlint.link.evaluate import Evaluator
+    from promptlint.link.sinks import Sink
+
+
+STABLE_NAMES = re.compile(
+    r"(^|_)(system|prompt|instructions?|model|tools?|config|settings|persona|template|role|head|header|schema|provider|client|kwargs|args|self|cls|temperature)(_|$|s$)",
+    re.IGNORECASE,
+)
+USER_NAMES = re.compile(
+    r"(^|_|\b)(user|username|user_name|profile|tenant|customer|account|locale|language|lang|persona|nickname|first_name|display_name|email|player|guild|channel|server)(_|\b|$)",
+    re.IGNORECASE,
+)
+TURN_NAMES = re.compile(
+    r"(^|_)(text|message|msg|question|query|user_input|input|content|task|request|prompt_text|utterance|user_text|user_message|q|topic|goal|command)(_|$)",
+    re.IGNORECASE,
+)
+MAX_UP = 3
+"""Calls that are followed upwards from what writes to a place that is read."""
+_SAID_NAMES = re.compile(r"(^|_)user_?(input|message|msg|query|question|request|text|utterance|prompt)$", re.IGNORECASE)
+"""Parameters that hold what a user says, and nothing about him."""
+_KEY_NAMES = re.compile(r"(^|_)(id|uuid|key|phone|jid)$")
+"""Parameters that tell whose request it is, rather than what it says."""
+
+
+@dataclass
+class Parts:
+    """The evaluated arguments of a request, by part."""
+
+    values: dict[str, list[tuple[Value, Span, bool]]] = field(default_factory=dict)
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+    depends: dict[str, tuple[Origin, ...]] = field(default_factory=dict)
+    """What each parameter depends on: when that is filled in is only known once the turns are."""
+    open: list[str] = field(default_factory=list)
+    urls: list[Value] = field(default_factory=list)
+    clients: list[ClientRow] = field(default_factory=list)
+    base_urls: list[Value] = field(default_factory=list)
+    vendors: list[str] = field(default_factory=list)
+    """Of clients that are known to talk to nobody else."""
+
+    def add(self, part: str, value: Value, span: Span, optional: bool = False) -> None:
+        self.values.setdefault(part, []).append((value, span, optional))
+
+
+class Causes:
+    """The request of one sink in one context, as far as it is known; see ``build.requests``."""
+
+    def __init__(self, ev: Evaluator, sink: Sink, chain: Chain, way: int = 0) -> None:
+        self.ev, self.sink, self.chain = ev, sink, chain
+        self.way, self.ways = way, 1
+        self.frame = chain.sink_frame
+        self.span = ev.span(self.frame, sink.call)
+        self.parts = Parts()
+        self.segments: list[Segment] = []
+        self.breakpoints: list[Breakpoint] = []
+        self.placed: list[tuple[Region | None, Breakpoint]] = []
+        """Markers at the end of a region, or of the whole request."""
+        self.fills: list[Value] = []
+        """What a library puts into the texts."""
+        self.time_format: str | None = None
+        """How a library writes the time."""
+        self.cut: Edit | None = None
+        self.size: Edit | None = None
+        """Options with which a library sends only the newest turns, and how many."""
+        self.served: list[Edit] = []
+        """What the server does to old turns."""
+        self.edits: list[tuple[Edit, int]] = []
+        self.histories: list[History] = []
+        self.transcripts: list[History] = []
+        """Kept lists of which a prompt tells the turns in one text."""
+        self.named_history: list[str] = []
+        self.replayed: list[Item] = []
+        self.loaded: Span | None = None
+        self.called: Span | None = None
+        self.added = 1
+        self.built: Span | None = None
+        self.marker_seen = False
+        self.groups = 0
+        self.input_in_last: set[str] = set()
+        self.turn_level = 0
+        self.on_way = frozenset(f.function for f in chain.frames)
+        self.kept_names: frozenset[str] | None = None
+        """The names of the lists that hold the turns and of the classes of the objects that hold those."""
+        self.cutters: frozenset[Function] | None = None
+        """The functions that drop old turns."""
+        self.cut_with: dict[Span, bool] = {}
+        """Whether the code at a place runs only where they do."""
+        self.seldom: dict[Function | Span, str | None] = {}
+        root = chain.frames[0].function
+        self.root_span = binding.declaration(root)
+
+    def _moment(self, level: int) -> Moment:
+        if level <= IMPORT:
+            return Moment.IMPORT
+        if level == SESSION:
+            return Moment.SESSION
+        loops = len(self.chain.loops)
+        turn = self.turn_level
+        since = getattr(self, "kept_since", None)
+        if since is not None and level <= since:
+            return Moment.SESSION
+        if level == CALL and self.chain.kind == "script":
+            return Moment.SESSION  # ahead of all loops of a program that runs once
+        if self.histories_known():
+            if level < turn:
+                return Moment.SESSION
+            return Moment.LOOP if turn else Moment.CALL
+        return Moment.LOOP if loops and level >= loops else Moment.CALL
+
+    def _added_at(self, origin: Origin) -> int | None:
+        """How often something is added to a list of texts; ``None`` when that is not seen on the way to the request.
+
+        What fills the list while the program is set up is called elsewhere.
+        """
+        if origin.level > CALL:
+            return origin.level
+        function = self.ev.program.function_at(origin.span)
+        if function is None:
+            return None
+        for frame in reversed(self.chain.frames):
+            if frame.function is function:
+                return objects.level_of_line(self.ev, frame, origin.span)
+            for call in self.ev.summary(frame.function).calls:
+                if called_name(call) == function.name:
+                    return frame.level_at(call.loops)
+        return None
+
+    def _kept_at(self, origin: Origin) -> int:
+        """How often a value is filled in: where other code keeps it, how often the loops on the way run that code."""
+        if origin.level != CALL or not self.chain.loops or any(step.message == ONCE for step in origin.steps):
+            return origin.level
+        kept = next((n for n, step in enumerate(origin.steps) if step.message.startswith(KEPT)), None)
+        if kept is None and origin.kind != "reply":  # an answer is not known to be kept where its text is read
+            return CALL
+        place = origin.steps[kept - 1].span if kept else origin.span
+        function = self.ev.program.function_at(place) or self._script_at(place)
+        return CALL if function is None else max(self._runs_at(function, place, 0), CALL)
+
+    def _script_at(self, place: Span) -> Function | None:
+        """The body of the module on the way that a place outside all functions stands in."""
+        bodies = (f.function for f in self.chain.frames if f.function is f.module.body)
+        return next((body for body in bodies if body.module.path == place.path), None)
+
+    def _runs_at(self, function: Function, place: Span, depth: int) -> int:
+        """How often the loops on the way run what stands at ``place``; ``CALL`` where that is not seen, or seldom."""
+        frame = next((f for f in self.chain.frames if f.function is function), None)
+        if frame is not None:
+            return objects.level_of_line(self.ev, frame, place)
+        if depth > MAX_UP or function.name in state.CONSTRUCTORS:
+            return CALL
+        calls = (c for c in callers.of(self.ev, function) if c.function is not function)
+        always = (c for c in calls if not any(_is_seldom(g) for g in c.call.guards))
+        return max(
+            (self._runs_at(c.function, c.function.module.span(c.call.at), depth + 1) for c in always), default=CALL
+        )
+
+    def histories_known(self) -> bool:
+        return next(self._all_histories(), None) is not None
+
+    def _all_histories(self) -> Iterator[History]:
+        yield from self.transcripts
+        for part in ("messages", "input", "prompt"):
+            for value, _, _ in self.parts.values.get(part, ()):
+                for option in options(value):
+                    if isinstance(option, Seq):
+                        yield from (i for i in option.items if isinstance(i, History))
+
+    def _hole_tokens(self, piece: Piece) -> Interval:
+        here = number(self.ev.hints_at(piece.span).get("tokens", ""))
+        size = told_tokens(piece.features) if here is None else here
+        return hole_tokens(piece) if size is None else Interval(size, size)
+
+    def _causes(self, origins: Iterable[Origin], where: Span | None = None) -> tuple[Cause, ...]:
+        """What makes a value vary that becomes part of the request at ``where``."""
+        found = (c for o in origins if (c := self._cause(o)) is not None)
+        return tuple(t for c in found if (t := self._told(c, where)) is not None)
+
+    def _told(self, cause: Cause, where: Span | None) -> Cause | None:
+        """The cause with the lifetime that a comment gives on the way of its value; ``None`` when it is constant."""
+        way = [cause.origin, *(s.span for s in cause.flow), *([where] if where is not None else [])]
+        match next((told for span in way if (told := self.ev.hints_at(span).get("lifetime"))), None):
+            case "constant":
+                return None
+            case "process":
+                return replace(cause, moment=Moment.IMPORT)
+            case "conversation":
+                return replace(cause, moment=min(cause.moment, Moment.SESSION))
+            case "turn" | "call":
+                return replace(cause, moment=max(cause.moment, Moment.CALL), axes=cause.axes | {Axis.CALL, Axis.TURN})
+            case _:
+                return cause
+
+    def _cause(self, origin: Origin) -> Cause | None:
+        kind, axes, what = origin.kind, origin.axes, origin.what
+        features = origin.features
+        if kind == "conditional" and what.startswith("the parameter "):
+            decided = self._input(origin)
+            if decided is None or (decided[0] == "user" and self._is_started_by_hand()):
+                return None
+        if kind == "input":
+            decided = self._input(origin)
+            if decided is None:
+                return None
+            kind, axes = decided
+        elif kind == "loop":
+            kind, axes = "state", frozenset({Axis.CALL})
+            what = f"the loop variable {origin.what}"
+        elif kind == "history":
+            kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), "text made from the conversation so far"
+        elif kind == "reply":
+            if "opaque-call" in features:
+                return None  # what is made of it may be one of a few things that seldom change
+            kind = "state"
+        elif kind == WRITTEN:
+            asked = self._writes(origin)
+            if asked is None:
+                return None
+            kind, origin = "state", replace(origin, guard=asked or origin.guard)
+        elif kind == GROWN:
+            added = self._added_at(origin)
+            if added is None or self._moment(added) < Moment.CALL:
+                return None
+            kind, origin = "state", replace(origin, level=added)
+        elif kind == "user" and axes & {Axis.CALL, Axis.TURN} and "opaque-call" in features:
+            # Not what the user says, but what is looked up with it.
+            kind, what = "state", f"what is looked up with {what}"
+        elif kind in ("time", "random") and self._is_entered_elsewhere(origin):
+            return None
+        guard = origin.guard
+        if origin.kind == "reply" and guard is None and self._compacts(origin.span):
+            guard = "threshold"
+        moment = self._moment(self._kept_at(origin))
+        if SWITCHED in features:
+            if not self._switches(origin):
+                return None
+            moment = Moment.LOOP if self.turn_level else Moment.CALL
+        if moment >= Moment.CALL and self._kept_names():
+            often = {self._how_often(span) for span in (origin.span, *(s.span for s in origin.steps))}
+            if "anew" in often:
+                moment = Moment.SESSION
+            elif "threshold" in often or (guard is None and self._changes_with_a_cut(origin)):
+                guard = "threshold"
+        return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, guard, origin.because)
+
+    def _changes_with_a_cut(self, origin: Origin) -> bool:
+        """Whether some code off the way that a value comes through runs only where old turns are dropped."""
+        if self.cutters is None:
+            self.cutters = cuts.cutting(self.ev, {h.root for h in self._all_histories()})
+        cutters, places = self.cutters, (origin.span, *(s.span for s in origin.steps))
+        return bool(cutters) and any(self._runs_with_a_cut(place, cutters) for place in places)
+
+    def _runs_with_a_cut(self, place: Span, cutters: frozenset[Function]) -> bool:
+        known = self.cut_with.get(place)
+        if known is None:
+            function = self.ev.program.function_at(place)
+            known = (
+                function is not None
+                and function not in self.on_way
+                and cuts.only_with_a_cut(self.ev, function, place, cutters)
+            )
+            self.cut_with[place] = known
+        return known
+
+    def _is_started_by_hand(self) -> bool:
+        """Whether the way begins at a command line, whose options stay as they are while the program runs."""
+        return self.chain.entry is not None and not self.chain.entry[0].repeats
+
+    def _is_entered_elsewhere(self, origin: Origin) -> bool:
+        """Whether code off the way put a value under a key of a dict: there it stays as it is, as one of many."""
+        place = next((s.span for s in origin.steps if s.message == growth.UNDER_A_KEY), None)
+        function = self.ev.program.function_at(place) if place is not None else None
+        return (
+            function is not None
+            and function not in self.on_way
+            and not any(caller.function in self.on_way for caller in callers.of(self.ev, function))
+        )
+
+    def _writes(self, origin: Origin) -> str | None:
+        """How often something is written between two requests to what is read: "" each time; ``None``: never, as known.
+
+        Code that no way to the request leads to may be an editor of the text, or run once.
+        """
+        found: list[str] = []
+        for function, call in self.ev.writers_of.get(origin.span, ()):
+            if any(map(asks_for_command, call.guards)) or on_command(self.ev, function):
+                found.append("command")
+            elif self._runs_between(function, call.loops, call.guards, 0):
+                found.append("")
+        return min(found, default=None)
+
+    def _runs_between(self, function: Function, loops: tuple[int, ...], guards: tuple[Guard, ...], depth: int) -> bool:
+        """Whether code of a function runs anew for each request, but on a command or an error."""
+        if any(g.error or asks_for_command(g) for g in guards) or depth > MAX_UP:
+            return False
+        frame = next((f for f in self.chain.frames if f.function is function), None)
+        if frame is not None:
+            return self._moment(frame.level_at(loops)) >= Moment.CALL
+        calls = (c for c in callers.of(self.ev, function) if c.function is not function)
+        return any(self._runs_between(c.function, c.call.loops, c.call.guards, depth + 1) for c in calls)
+
+    def _compacts(self, place: Span) -> bool:
+        """Whether a request is sent to sum up many turns: by the name of its function, or once there are many."""
+        function = self.ev.program.function_at(place)
+        if function is None:
+            return False
+        if COMPACTS.search(function.name) or limit_of_calls(self.ev, function, inf, self.on_way) is not None:
+            return True
+        sent = (c for c in self.ev.summary(function).calls if function.module.span(c.at) == place)
+        return any(guard_of(self.ev, call.guards, function)[0] == "threshold" for call in sent)
+
+    def _kept_names(self) -> frozenset[str]:
+        if self.kept_names is None:
+            roots = [owner(h.root) for h in self._all_histories()]
+            names = {state.name_of(root) for root in roots} - {""}
+            holders = {r[0].name for r in roots if isinstance(r, tuple) and isinstance(r[0], Class)}
+            self.kept_names = frozenset(names | holders)
+        return self.kept_names
+
+    def _how_often(self, place: Span) -> str | None:
+        """How often the code at ``place`` runs, when that is seldom.
+
+        "anew" when it begins a conversation, "threshold" when it is called above a threshold only.
+        """
+        function = self.ev.program.function_at(place)
+        if function is None or isinstance(function.node, ast.Module):
+            return None
+        if function.owner is not None and function.owner.name in self._kept_names() and self._fills(function, place):
+            return "anew"
+        if function in self.on_way:
+            if place not in self.seldom:
+                self.seldom[place] = "anew" if self._ahead_of_turns(function, place) else None
+            return self.seldom[place]
+        if function not in self.seldom:
+            limit = limit_of_calls(self.ev, function, 0, self.on_way)
+            large = limit is not None and limit > LARGE_MESSAGES
+            anew = makes_anew(self.ev, function, self._kept_names())
+            self.seldom[function] = "anew" if anew else "threshold" if large else None
+        return self.seldom[function]
+
+    def _fills(self, function: Function, place: Span) -> bool:
+        """Whether a call at ``place`` is made only while an attribute of the object that holds the turns is missing."""
+        made = (c for c in self.ev.summary(function).calls if function.module.span(c.at) == place)
+        return any(finds_missing(guard) for call in made for guard in call.guards)
+
+    def _ahead_of_turns(self, function: Function, place: Span) -> bool:
+        """Whether code on the way runs ahead of the making of the object that holds the turns."""
+        way = [f.function for f in self.chain.frames]
+        names = self._kept_names()
+        made = makes_for_itself(function, names) and not in_loop(function, place.line)
+        return made or any(makes_for_itself(f, names) for f in way[way.index(function) + 1 :])
+
+    def _switches(self, origin: Origin) -> bool:
+        """Whether what writes a state runs between two sends of one conversation."""
+        kept = self._kept_names()
+        known = self.ev.switches.get(origin.span)
+        if known is None:
+            place = origin.steps[0].span if origin.steps else origin.span
+            module = next((m for m in self.ev.program.modules if m.source.path == place.path), None)
+            return module is not None and not begins_anew(module, place.line, kept)
+        function, write = known
+        if starts_anew(self.ev, function, kept):
+            return False
+        if any(map(asks_for_command, write.guards)) or on_command(self.ev, function, kept):
+            return True
+        places = [(function, write.loops, write.guards)]
+        places += [(c.function, c.call.loops, c.call.guards) for c in callers.of(self.ev, function)]
+        return any(
+            any(g.sense for g in guards) and frame.function is place and set(loops) & set(frame.path_loops)
+            for place, loops, guards in places
+            for frame in self.chain.frames
+        )
+
+    def _input(self, origin: Origin) -> tuple[str, frozenset[Axis]] | None:
+        """What a parameter that the outside fills in varies over, by the evidence of its use and its name."""
+        if origin.span != self.root_span:
+            # A parameter of other code: when it is filled in, and with what, is not known.
+            return None
+        name = origin.what.removeprefix("the parameter ")
+        said = _SAID_NAMES.search(name) is not None
+        if STABLE_NAMES.search(name) and not said:
+            return None
+        about_user = USER_NAMES.search(name) and not said
+        if about_user or (_KEY_NAMES.search(name) and not TURN_NAMES.search(name)):
+            return "user", frozenset({Axis.USER, Axis.CONVERSATION})
+        if (
+            self.chain.kind == "assumed"
+            and origin.what not in self.input_in_last
+            and not (said or TURN_NAMES.search(name))
+        ):
+            return None
+        if said or origin.what in self.input_in_last or TURN_NAMES.search(name):
+            return "state", frozenset({Axis.CALL, Axis.TURN})
+        if self.chain.entry is None:
+            return None
+        return "user", frozenset({Axis.CONVERSATION})
+
+
+def _is_seldom(guard: Guard) -> bool:
+    """Whether code under a test runs once, after an error or on a command."""
+    return guard.error or finds_missing(guard) or asks_for_command(guard)

@@ -1,0 +1,285 @@
+"""Request parameters that differ between the requests of one conversation, and what each such change costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf
+from textwrap import shorten
+from typing import TypeVar
+
+from promptlint.finding import Confidence, Finding, Region, Scope, Severity
+from promptlint.gates.levels import certainty, evidence, keeps_history, one_step_down, per_turn, shared_prefix, unmarked
+from promptlint.provider import Invalidation
+from promptlint.request import LEFT_OUT, Branch, Cause, Kind, Parameter, Request, Siblings
+from promptlint.span import Span
+from promptlint.tokens import Interval
+
+FORMATS = frozenset(("response_format", "text.format", "text_format", "output_config.format", "output_format"))
+"""Parameters that hold an output schema."""
+ELSEWHERE = frozenset(("tools", "system", "prompt_cache_key", "truncation", "context_management", "betas"))
+"""What the provider lists among the parameters and other rules look at."""
+UNSEEN = frozenset(("reasoning.summary", "thinking.display"))
+"""Fields that say what the reply holds: no part of the prompt."""
+
+T = TypeVar("T", "Toggle", "Difference")
+_SAYS = re.compile(r"^the parameter (\w+_)?(text|message|msg|question|query|input|utterance)$")
+_REGIONS = {"tools": "tools", "system": "system text", "messages": "history"}
+
+
+@dataclass(frozen=True, slots=True)
+class Toggle:
+    """A parameter whose value depends on the turn, with what decides about it and what the provider drops then."""
+
+    parameter: Parameter
+    cause: Cause
+    row: Invalidation
+    severity: Severity
+    confidence: Confidence
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A request that sends the turns of ``main`` without what ``main`` sends ahead of them in ``region``."""
+
+    main: Request
+    side: Request
+    region: Region
+    place: Span
+    confidence: Confidence
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A parameter that two requests of one conversation send differently, and where the way to ``side`` parts."""
+
+    name: str
+    main: Request
+    side: Request
+    values: tuple[str, str]
+    row: Invalidation
+    place: Span
+    severity: Severity
+    confidence: Confidence
+
+
+def topic(name: str) -> str:
+    """The rule whose business a parameter is: "model", "format", "elsewhere" or "toggle"."""
+    if name == "model":
+        return "model"
+    if name == "text" or any(name == f or name.startswith(f + ".") for f in FORMATS):
+        return "format"
+    return "elsewhere" if name in UNSEEN or name.partition(".")[0] in ELSEWHERE else "toggle"
+
+
+def toggles(request: Request, about: str) -> Iterator[Toggle]:
+    """The parameters of one topic that change between the turns of this request's conversation, each once."""
+    seen: set[str] = set()
+    if not keeps_history(request) or not request.facts.caches:
+        return
+    for parameter in request.parameters.values():
+        row = request.facts.invalidates(parameter.name)
+        if row is None or topic(parameter.name) != about or parameter.head in seen or parameter.text is not None:
+            continue
+        if parameter.alternatives and len({_written(a, row) for a in parameter.alternatives}) < 2:
+            continue
+        if about == "model" and not parameter.alternatives:
+            continue  # what the code does not name is picked by somebody, mostly for good
+        causes = [c for c in parameter.causes if per_turn(c) and c.kind != "opaque"]
+        if causes:
+            cause = min(causes, key=lambda c: _asked_for(c, parameter))
+            seen.add(parameter.head)
+            yield Toggle(parameter, cause, row, *_level(request, cause, parameter))
+
+
+def as_intended(found: T) -> T:
+    """The same, no louder than what is mostly done on purpose deserves."""
+    return replace(found, severity=min(found.severity, Severity.WARNING), confidence=one_step_down(found.confidence))
+
+
+def _asked_for(cause: Cause, parameter: Parameter) -> bool:
+    """Whether a change is what somebody asks for now and then: a command, an option of the caller."""
+    if cause.conditional not in (None, "round"):
+        return True
+    handed = cause.what.startswith("the parameter ")
+    return handed and not (parameter.alternatives and _SAYS.match(cause.what))
+
+
+def _level(request: Request, cause: Cause, parameter: Parameter) -> tuple[Severity, Confidence]:
+    confidence = certainty(request, cause.features)
+    if _asked_for(cause, parameter) or unmarked(request) or request.facts.trigger == "unknown":
+        return Severity.INFO, confidence
+    return (Severity.WARNING if parameter.alternatives else Severity.ERROR), confidence
+
+
+def _written(text: str, row: Invalidation) -> str:
+    return LEFT_OUT if text in row.default else text
+
+
+def loss(row: Invalidation) -> str:
+    """What of the cache a change costs, in words."""
+    lost = [_REGIONS[r] for r in ("tools", "system", "messages") if r in (*row.drops, *row.may_drop)]
+    return f"{', '.join(lost[:-1])} and {lost[-1]}" if len(lost) > 1 else lost[-1]
+
+
+def _tokens(request: Request, row: Invalidation) -> Interval:
+    return Interval(shared_prefix(request).low if "system" in (*row.drops, *row.may_drop) else 0, inf)
+
+
+def report_toggle(request: Request, toggle: Toggle, message: str, advice: str) -> Finding:
+    """The finding for a parameter whose value depends on the turn."""
+    return Finding(
+        message=message,
+        primary=toggle.parameter.span,
+        severity=toggle.severity,
+        confidence=toggle.confidence,
+        scope=Scope.TURN,
+        region=Region.PARAMETERS,
+        site=request.site,
+        label="differs from turn to turn",
+        advice=advice,
+        origin=toggle.cause.origin,
+        flow=toggle.cause.flow,
+        related=evidence(request),
+        tokens_lost=_tokens(request, toggle.row),
+    )
+
+
+def report_difference(found: Difference, what: str, advice: str) -> Finding:
+    """The finding for a parameter, called ``what``, that two requests of one conversation send differently."""
+    here, there = (f"{what} {shorten(v, 60, placeholder='…')}" if v else f"no {what}" for v in reversed(found.values))
+    return Finding(
+        message=f"this sends the same turns with {here}, others with {there}: each change drops the cache of the "
+        f"{loss(found.row)}",
+        primary=found.place,
+        severity=found.severity,
+        confidence=found.confidence,
+        scope=Scope.TURN,
+        region=Region.PARAMETERS,
+        site=found.side.site,
+        label=f"{here} here",
+        advice=advice,
+        flow=found.side.path,
+        related=((found.main.site.span, f"sent with {there}"), *evidence(found.side)),
+        tokens_lost=_tokens(found.main, found.row),
+    )
+
+
+# -- siblings ---------------------------------------------------------------------------------------------------------
+
+
+def differences(siblings: Siblings, about: str) -> Iterator[Difference]:
+    """The parameters of one topic that differ between requests which send the same turns to the same model."""
+    for number, main in enumerate(siblings.requests):
+        for other in siblings.requests[number + 1 :]:
+            side, first = (other, main) if len(other.branches) >= len(main.branches) else (main, other)
+            place = odd_place(first, side)
+            meets = _meets(first, side) if place is not None and _comparable(first, side, about) else None
+            if place is None or meets is None:
+                continue
+            for name in {**first.parameters, **side.parameters}:
+                row = first.facts.invalidates(name)
+                values = _value(first, name), _value(side, name)
+                if row is None or topic(name) != about or None in values:
+                    continue
+                a, b = str(values[0]), str(values[1])
+                if _written(a, row) != _written(b, row):
+                    level = Severity.INFO if meets == "command" or unmarked(first) else Severity.WARNING
+                    yield Difference(name, first, side, (a, b), row, place, level, one_step_down(certainty(side)))
+
+
+def odd_place(main: Request, side: Request) -> Span | None:
+    """The last call that only the way to the side call takes; ``None`` for two implementations of one call."""
+    shared = {step.span for step in main.path} | {main.site.span}
+    calls = [step.span for step in side.path if step.message.endswith("()")]
+    own = [span for span in calls if span not in shared]
+    if main.site.span in calls or (calls and not own and main.site.span.path != side.site.span.path):
+        return None
+    return own[-1] if own else side.site.span
+
+
+def whole_history(request: Request) -> bool:
+    """Whether the request certainly sends the kept turns."""
+    return any(s.kind is Kind.HISTORY and not s.optional for s in request.segments)
+
+
+def forks(siblings: Siblings) -> Iterator[Fork]:
+    """The requests that send the same turns to the same model without the tools, or without any system text."""
+    equipped = [r for r in siblings.requests if any(r.of(Region.TOOLS))]
+    speaking = [r for r in siblings.requests if _has_system(r)]
+    # Classes that share the code of a call have turns of their own.
+    silent = {r.site.span for r in siblings.requests} - {r.site.span for r in speaking}
+    for side in siblings.requests:
+        tools = next((r for r in equipped if _may_share(r, side)), None)
+        system = next((r for r in speaking if side.site.span in silent and _both_run(r, side)), None)
+        if tools is not None and whole_history(side) and not any(side.of(Region.TOOLS)):
+            yield from _fork(tools, side, Region.TOOLS, one_step_down(certainty(side)))
+        elif system is not None and side.has_history and not any(side.of(Region.SYSTEM)):
+            if [s.name for _, s in system.of(Region.TOOLS)] == [s.name for _, s in side.of(Region.TOOLS)]:
+                yield from _fork(system, side, Region.SYSTEM, min(certainty(side), Confidence.MEDIUM))
+
+
+def _may_share(main: Request, side: Request) -> bool:
+    """Whether the turns that both send may be those of one object."""
+    kept = keeps_history(main) and keeps_history(side)
+    return kept and not (main.keepers and side.keepers and main.keepers.isdisjoint(side.keepers))
+
+
+def _fork(main: Request, side: Request, region: Region, confidence: Confidence) -> Iterator[Fork]:
+    apart = (main.site.span, main.path) != (side.site.span, side.path)
+    place = odd_place(main, side) if apart and not side.open and main.facts.caches else None
+    if place is not None and _goes_to_one_model(main, side):
+        yield Fork(main, side, region, place, confidence)
+
+
+def _goes_to_one_model(main: Request, side: Request) -> bool:
+    """Whether nothing shows that two requests go to different models: the way to one may not say which."""
+    named = {r.site.model for r in (main, side)} - {None}
+    return main.site.provider == side.site.provider and len(named) < 2
+
+
+def _both_run(main: Request, side: Request) -> bool:
+    """Whether both are sent in one conversation: on one way, or by two ways into the program to what is kept."""
+    if any(b.guard == "error" for b in (*main.branches, *side.branches)) or not _may_share(main, side):
+        return False
+    return main.root != side.root or _meets(main, side) is not None
+
+
+def _has_system(request: Request) -> bool:
+    """Whether some text is known to stand in front of the messages in every request."""
+    return any(s.text and not s.optional and not s.causes for _, s in request.of(Region.SYSTEM))
+
+
+def _comparable(main: Request, side: Request, about: str) -> bool:
+    """Whether two requests send the same turns, and the same ahead of them, so that a parameter is what differs."""
+    if main.open or side.open or (main.site.span == side.site.span and main.path == side.path):
+        return False
+    if main.site.provider != side.site.provider or (about != "model" and not _goes_to_one_model(main, side)):
+        return False
+    ahead = [(any(r.of(Region.TOOLS)), any(r.of(Region.SYSTEM))) for r in (main, side)]
+    return ahead[0] == ahead[1] and whole_history(main) and whole_history(side)
+
+
+def _meets(main: Request, side: Request) -> str | None:
+    """How the two come to be sent in one conversation: "always", "command"; ``None`` when nothing shows that they do.
+
+    Both begin in the same code, and every test that lets only one of them through comes out differently from turn to
+    turn.
+    """
+    if main.root is None or main.root != side.root:
+        return None
+    ways = [{(b.span, b.sense, b.guard): b for b in r.branches} for r in (main, side)]
+    extra: list[Branch] = [ways[n][key] for n in (0, 1) for key in ways[n].keys() - ways[1 - n].keys()]
+    if any(b.guard == "error" or not any(map(per_turn, b.causes)) for b in extra):
+        return None
+    return "command" if any(b.guard == "command" for b in extra) else "always"
+
+
+def _value(request: Request, name: str) -> str | None:
+    """The constant value of a parameter, ``LEFT_OUT`` without it, ``None`` when it is not known."""
+    parameter = request.parameters.get(name)
+    if parameter is not None:
+        return parameter.text
+    fields = any(p.head == name.partition(".")[0] and p.text is None for p in request.parameters.values())
+    return None if fields else LEFT_OUT
