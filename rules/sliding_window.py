@@ -43,23 +43,22 @@ grow and cuts it in bulk where it is cut by `history = history[-N:]` or `history
 
 ## Limits
 Reported as information only: a window of more than 40 messages (of more than 100 where tools are called, whose calls
-and results are messages, too), or one that a program with a known number of questions does not fill; a cut in bulk
-above a threshold or on a command of the user; a cut in a script that asks without a loop.
+and results are messages, too, or where a loop goes on by itself), or one that a program with a known number of
+questions does not fill; a cut in bulk above a threshold or on a command of the user; a cut in a script that asks
+without a loop.
 """
 
 from collections.abc import Iterator
-from math import inf
 
 from promptlint.api import (
     Confidence,
     Conversation,
     Finding,
-    Region,
-    Request,
     Severity,
     keeps_history,
     report_mutator,
     rule,
+    seldom_filled,
 )
 
 OPTIONS = (
@@ -75,7 +74,7 @@ def check(conversation: Conversation) -> Iterator[Finding]:
         # A window over kept turns shows by itself that they are sent again.
         if mutator.kind == "window" and (keeps_history(request) or request.has_history):
             size = f" to {mutator.keeps} messages" if mutator.keeps is not None else ""
-            large = mutator.keeps is not None and (mutator.keeps > _large(request) or mutator.keeps >= _filled(request))
+            large = mutator.keeps is not None and seldom_filled(request, mutator.keeps)
             asked = mutator.guard == "command"
             seldom = mutator.bulk or asked or mutator.guard == "threshold"
             often = (
@@ -93,13 +92,3 @@ def check(conversation: Conversation) -> Iterator[Finding]:
                 Confidence.HIGH if keeps_history(request) else Confidence.MEDIUM,
                 OPTIONS[1:] if mutator.what.rpartition("=")[0].isidentifier() else OPTIONS,  # a library's option
             )
-
-
-def _large(request: Request) -> int:
-    """The number of messages that only long conversations reach."""
-    return 100 if any(segment.region is Region.TOOLS for segment in request.segments) else 40
-
-
-def _filled(request: Request) -> float:
-    """The messages of all turns of a program that asks a known number of questions; a turn may take two steps."""
-    return inf if request.reuse.at_most is None else 4 * request.reuse.at_most

@@ -199,6 +199,19 @@ def per_conversation(cause: Cause) -> bool:
     return cause.kind != "opaque" and _differs(cause, Scope.CONVERSATION, Moment.SESSION)
 
 
+def seldom_filled(request: Request, keeps: int) -> bool:
+    """Whether only long conversations have more messages than a window keeps.
+
+    A step of a loop that asks nobody, or that calls tools, adds two; a program that asks a known number of questions
+    may take two steps for each.
+    """
+    newest = (s for s in request.segments if s.region is Region.LAST_MESSAGE)
+    asks = request.reuse.repeats != "loop" or any(c.kind == "user" for s in newest for c in s.causes)
+    steps = not asks or any(segment.region is Region.TOOLS for segment in request.segments)
+    all_turns = inf if request.reuse.at_most is None else 4 * request.reuse.at_most
+    return keeps > (100 if steps else 40) or keeps >= all_turns
+
+
 def assumed(request: Request) -> bool:
     """Whether nothing in the project shows that the code which sends is called again."""
     return request.reuse.repeats == "assumed" or "assumed-entry" in request.reuse.features

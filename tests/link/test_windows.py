@@ -245,3 +245,42 @@ def test_nothing_is_counted(form: str, tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "main.py").write_text(TURNS % WHOLE[form], "utf-8")
     monkeypatch.chdir(tmp_path)
     assert not engine.check([Path()], Settings()).findings
+
+
+STEPS = """\
+import os
+
+from openai import OpenAI
+
+client = OpenAI()
+
+
+def run(said):
+    turns = []
+    while True:
+        turns.append({"role": "user", "content": %s})
+        reply = client.chat.completions.create(model="gpt-4.1", messages=turns[-%d:])
+        turns.append({"role": "assistant", "content": reply.choices[0].message.content})
+
+
+run(input())
+"""
+
+
+@pytest.mark.parametrize(
+    ("newest", "keeps", "severity"),
+    [
+        ("input()", 60, Severity.INFO),
+        ("input()", 30, Severity.WARNING),
+        ("os.popen(turns[-1]['content']).read() if turns else 'begin'", 60, Severity.WARNING),
+        ("os.popen(turns[-1]['content']).read() if turns else 'begin'", 120, Severity.INFO),
+    ],
+    ids=["a user reaches it seldom", "a user reaches it", "steps reach it soon", "steps reach it seldom"],
+)
+def test_how_long_a_conversation_gets_depends_on_who_goes_on(
+    newest: str, keeps: int, severity: Severity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "main.py").write_text(STEPS % (newest, keeps), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    found = [f.severity for f in engine.check([Path()], Settings()).findings if f.rule == "sliding-window"]
+    assert found == [severity]
