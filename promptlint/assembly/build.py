@@ -170,7 +170,7 @@ class _Builder(Layout):
         provider = self._provider(model)
         facts = self._least(providers.facts(provider, model))
         facts = self._as_branch_says(facts) if model is None else facts
-        messages = self._served(self._filtered(self._messages()))
+        messages = self._served(self._filtered(self._continued(self._messages())))
         texts = list(self.parts.values.get("prompt", ()))
         if facts.trigger != "explicit" and (not self.sink.row.stateful or self._is_fresh()):
             self.transcripts = list(self._told_as_text(messages, texts))
@@ -376,10 +376,15 @@ class _Builder(Layout):
                     sent = [(self._as_filter_leaves(function, sequence, span), place) for sequence, place in sent]
         return sent
 
+    def _continued(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
+        """The messages behind those that the provider keeps, where an argument names these."""
+        return self._behind_kept(messages) if self.sink.row.stateful and self.sink.row.continues else messages
+
     def _behind_kept(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
         """The messages as a library sends them that keeps the turns: what is new is added to them."""
         sent = messages or [(Seq("list", (), self.span), self.span)]
-        if all(isinstance(item, One) for sequence, _ in messages for item in sequence.items):
+        all_new = all(isinstance(item, One) for sequence, _ in messages for item in sequence.items)
+        if all_new or self.sink.row.continues:
             kept = Rest(Hole("the conversation so far", self.span), self.span)
             first, place = sent[0]
             sent = [(replace(first, items=(kept, *first.items)), place), *sent[1:]]
