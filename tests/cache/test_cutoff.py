@@ -131,7 +131,7 @@ UNSEEN = [
     ("app.py", "print(text)", "print(text)\n        print(level)"),
     ("app.py", '"""Writes a line."""', '"""Writes a line.\n\n    And that is all.\n    """'),
     ("app.py", "def log(", "# more\n# and more\n\n\ndef log("),
-    ("app.py", '"""A chat."""', '"""A chat\n\n\nthat is long."""'),
+    ("app.py", '"""A chat."""', '"""A chat.\n\n\nIt is long."""'),
     ("agents.py", "total += turn", "total += turn\n            total -= 1"),
     ("agents.py", "class Loud", "# loud\nclass Loud"),
     ("agents.py", '        """Nobody calls it."""\n', ""),
