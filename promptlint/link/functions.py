@@ -655,7 +655,7 @@ def _getenv(ev: Evaluator, args: Given) -> Value | None:
 
 def _asdict(ev: Evaluator, args: Given) -> Value | None:
     value = args.get(0)
-    return methods._fields_of(value, args) if isinstance(value, Instance) else value
+    return methods._fields_of(ev, value, args) if isinstance(value, Instance) else value
 
 
 def _replaced(ev: Evaluator, args: Given) -> Value | None:

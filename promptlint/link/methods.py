@@ -22,6 +22,7 @@ from promptlint.link.values import (
     Hole,
     Instance,
     Item,
+    Lazy,
     Many,
     Map,
     One,
@@ -135,7 +136,7 @@ def method(ev: Evaluator, this: Value, name: str, args: Given, qualified: str = 
         elif isinstance(option, Sent) and name in _FINAL:
             results.append(option)
         elif isinstance(option, Instance) and name in ("model_dump", "dict", "_asdict"):
-            results.append(_fields_of(option, args))
+            results.append(_fields_of(ev, option, args))
         elif isinstance(option, Type) and name in VALIDATORS:
             results.append(_validated(ev, option, args) or externals.unknown(ev, name, args))
         else:
@@ -151,8 +152,18 @@ def _validated(ev: Evaluator, model: Type, args: Given) -> Value | None:
     return validated(ev, model.cls, data, args.span, args.level) if isinstance(data, Map) else None
 
 
-def _fields_of(value: Instance, args: Given) -> Value:
+def _fields_of(ev: Evaluator, value: Instance, args: Given) -> Value:
+    """A record as a dict; of one that is only declared, what its fields hold is found out when it is asked for."""
+    from promptlint.link import construction, objects
+
     entries = {k: Entry(v, args.span) for k, v in value.overrides.items()}
+    if not entries and value.init is None and construction.is_record(ev, value.cls):
+
+        def held(name: str) -> Lazy:
+            return Lazy(lambda: objects.attribute(ev, value, name, args.span, args.frame))
+
+        fields = (name for c in reversed(ev.program.mro(value.cls)) for name in c.fields)
+        entries = {name: Entry(held(name), args.span) for name in fields}
     return Map(entries, args.span, () if entries else (Hole(value.cls.name, args.span),))
 
 

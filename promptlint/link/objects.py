@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import (
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 MAX_STATE = 5_000
 """Nodes evaluated to find out what one attribute may hold."""
+MAX_NAMESAKES = 8
+"""Calls of what is named like a record that are looked at for those which make it."""
+MAX_MAKERS = 3
+"""Calls that make a record of which more leave open what one of them holds."""
 COMMON = frozenset(
     [
         "get",
@@ -185,6 +190,8 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
     if (read := getter(ev, base, name)) is not None:
         return _read(ev, base, read, level_of_line(ev, frame, span), span)
     if base.init is None and not base.exact and _is_given(ev, base.cls, name, span):
+        if (made := _given_where_made(ev, base.cls, name, span)) is not None:
+            return made
         origin = Origin("input", f"the parameter {name}", base.span, CALL, frozenset({Axis.CALL}))
         return Hole(name, span, (origin,), root=True)
     if ev.filling and (old := ev.filling.get((base.cls, name))) is not None:
@@ -213,6 +220,39 @@ def _is_given(ev: Evaluator, cls: Class, name: str, span: Span) -> bool:
         return False
     annotation, default = owner.fields[name]
     return default is None and binding.declared_value(ev, annotation, owner.module, span) is None
+
+
+def _given_where_made(ev: Evaluator, cls: Class, name: str, span: Span) -> Value | None:
+    """What the few calls that make such a record put into a field, once for each of them; copies leave it as it is."""
+    key = ("made", cls, name)
+    known = ev.attribute_cache.get(key)
+    if known is not None:
+        return known
+    same = Hole(f"self.{name}", span)
+    if key in ev.attributes_active:
+        return same
+    calls = ev.program.calls_named(cls.name, cls.module)
+    making = [(f, c) for f, c in islice(calls, MAX_NAMESAKES) if _makes(ev, cls, f, c)]
+    given = [(v, f) for f, c in making for k, v in c.keywords if k == name]
+    if not 0 < len(given) == len(making) <= MAX_MAKERS:
+        return None
+    ev.attributes_active.add(key)
+    try:
+        values = [ev.eval(expr, ev.generic(function)) for expr, function in given]
+    finally:
+        ev.attributes_active.discard(key)
+    values = [v for v in values if not (isinstance(v, Hole) and v.name == same.name and not v.deps)]
+    if not values:
+        return None
+    value = join(values).change(lambda o: replace(o, level=min(o.level, SESSION)))
+    if not ev.exhausted:
+        ev.attribute_cache[key] = value
+    return value
+
+
+def _makes(ev: Evaluator, cls: Class, function: Function, call: Call) -> bool:
+    found = options(ev.resolve(call.func, ev.generic(function)))
+    return any(isinstance(o, Type) and o.cls is cls for o in found)
 
 
 def method(ev: Evaluator, base: Instance, method: Function, span: Span, frame: Frame) -> Value:
