@@ -94,7 +94,15 @@ class _Unpickler(pickle.Unpickler):
                     return found
         elif (module, name) in _PLAIN:
             return _PLAIN[module, name]
+        elif (module, name) == ("builtins", "getattr"):
+            return _member  # how Python 3.11.0 to 3.11.3 write the member of an enumeration
         raise Damaged(f"{module}.{name}")
+
+
+def _member(kind: type, name: str) -> Enum:
+    if not issubclass(kind, Enum):
+        raise Damaged(f"{kind.__name__}.{name}")
+    return kind[name]
 
 
 class Later:

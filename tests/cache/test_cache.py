@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 from promptlint import cli, config, engine
 from promptlint.cache.entries import Entry, _Held
 from promptlint.cache.folder import _OWN, NAME, OLDEST, SUFFIX, prune
+from promptlint.cache.records import Damaged, unpickled
 from promptlint.files import disk
+from promptlint.finding import Finding, Severity
 from promptlint.output import WITH_FIXES
 from promptlint.report import Report
 
@@ -355,3 +357,24 @@ def test_a_change_that_a_clock_cannot_tell_is_found(monkeypatch: pytest.MonkeyPa
     text = Path("clock.py").read_text()
     write({"clock.py": text.replace("datetime.datetime.now()", "datetime.datetime.min  ")})
     assert shown() == shown("--no-cache")
+
+
+@dataclass
+class _Fetched:
+    """Pickled as the attribute of something, which is what Python 3.11.0 to 3.11.3 make of a member of an Enum."""
+
+    holder: object
+    name: str
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return getattr, (self.holder, self.name)
+
+
+def test_members_of_enumerations_are_read_as_every_python_writes_them() -> None:
+    assert unpickled(pickle.dumps(_Fetched(Severity, "WARNING"))) is Severity.WARNING
+
+
+@pytest.mark.parametrize("name", ["__class__", "__init__", "sites"])
+def test_no_other_attribute_is_read(name: str) -> None:
+    with pytest.raises(Damaged):
+        unpickled(pickle.dumps(_Fetched(Finding, name)))
