@@ -30,11 +30,12 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _STRING_REST = {
-    b'"': re.compile(rb'(?:[^"\\\r\n]|\\(?:\r\n|.))*+"', re.DOTALL),
-    b"'": re.compile(rb"(?:[^'\\\r\n]|\\(?:\r\n|.))*+'", re.DOTALL),
-    b'"""': re.compile(rb'(?:[^"\\]|\\.|"(?!""))*+"""', re.DOTALL),
-    b"'''": re.compile(rb"(?:[^'\\]|\\.|'(?!''))*+'''", re.DOTALL),
+    b'"': re.compile(rb'[^"\\\r\n]*(?:\\(?:\r\n|.)[^"\\\r\n]*)*"', re.DOTALL),
+    b"'": re.compile(rb"[^'\\\r\n]*(?:\\(?:\r\n|.)[^'\\\r\n]*)*'", re.DOTALL),
+    b'"""': re.compile(rb'[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""', re.DOTALL),
+    b"'''": re.compile(rb"[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''", re.DOTALL),
 }
+"""Without possessive quantifiers, which Python 3.11.0 to 3.11.4 get wrong (gh-106052)."""
 _PLAIN = re.compile(rb"[^\\{}\"'\r\n]*")
 _NAMED_ESCAPE = re.compile(rb"\\N\{[^{}\r\n]*\}")
 _ESCAPE = re.compile(rb"\\(?:\r\n|[^{}])?", re.DOTALL)
