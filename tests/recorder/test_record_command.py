@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 import venv
 from collections.abc import Iterator
@@ -171,6 +172,10 @@ def test_child_processes_are_recorded_too(project: Path, vendor: Vendor) -> None
     assert [exchange.stack[1].function for exchange in found[:2]] == ["child", "child"]
 
 
+OWN_CUSTOMISATION = Path(sysconfig.get_path("stdlib"), "sitecustomize.py")
+
+
+@pytest.mark.skipif(OWN_CUSTOMISATION.exists(), reason="this Python's own sitecustomize precedes that of environments")
 def test_another_environment_needs_nothing_and_sees_nothing_of_promptlint(project: Path, vendor: Vendor) -> None:
     venv.create(project / "other", with_pip=False)
     [packages] = (project / "other").glob("lib/python*/site-packages")
