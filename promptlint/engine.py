@@ -44,12 +44,8 @@ Progress = Callable[[str, int, int], None]
 RECURSION_LIMIT = 12_000
 GARBAGE = (200_000, 50, 50)
 """Rare collections: trees and values live to the end of the run, and walking them again and again costs half of it."""
-
-
 EVALUATED = 1_500_000
 """Nodes evaluated between two collections where there are no others: what they leave is about 200 MB."""
-
-
 MANY_OBJECTS = 3_000_000
 """Objects made since the last collection that are worth one between two parts: about 300 MB."""
 

@@ -378,17 +378,18 @@ class _Builder(Layout):
 
     def _continued(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
         """The messages behind those that the provider keeps, where an argument names these."""
-        return self._behind_kept(messages) if self.sink.row.stateful and self.sink.row.continues else messages
+        return self._after_kept(messages) if self.sink.row.stateful and self.sink.row.continues else messages
 
     def _behind_kept(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
         """The messages as a library sends them that keeps the turns: what is new is added to them."""
-        sent = messages or [(Seq("list", (), self.span), self.span)]
         all_new = all(isinstance(item, One) for sequence, _ in messages for item in sequence.items)
-        if all_new or self.sink.row.continues:
-            kept = Rest(Hole("the conversation so far", self.span), self.span)
-            first, place = sent[0]
-            sent = [(replace(first, items=(kept, *first.items)), place), *sent[1:]]
-        return sent
+        return self._after_kept(messages) if all_new else messages
+
+    def _after_kept(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
+        """The messages, with the turns that are kept elsewhere ahead of them."""
+        kept = Rest(Hole("the conversation so far", self.span), self.span)
+        first, place = messages[0] if messages else (Seq("list", (), self.span), self.span)
+        return [(replace(first, items=(kept, *first.items)), place), *messages[1:]]
 
     def _served(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
         """The messages with what the server does to old ones, be they in the request or kept by the library."""

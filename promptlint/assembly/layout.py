@@ -551,9 +551,8 @@ class Layout(Arguments):
         else:
             origins = made_anew(item.value) if isinstance(item, (One, Many)) else ()
             if isinstance(item, Many) and is_fetched(item.of) and item.of is not None:
-                looked_up = {
-                    (o.kind, o.span) for o in item.of.origins()
-                }  # with what the rows were found is not in them
+                # With what the rows were found is not in them.
+                looked_up = {(o.kind, o.span) for o in item.of.origins()}
                 origins = tuple(o for o in origins if (o.kind, o.span) not in looked_up)
         value = item.value
         name = value.name if isinstance(value, Hole) else "history"

@@ -11,8 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from promptlint.code.expression import (
-    After,
-    AfterLoop,
     Attr,
     Call,
     Definition,
@@ -21,10 +19,10 @@ from promptlint.code.expression import (
     Free,
     Global,
     Import,
-    Phi,
     Summary,
     each_once,
     is_container,
+    unchanged,
 )
 from promptlint.code.index import Class, Function, Module, dotted, terminal
 from promptlint.code.summarise import summarise
@@ -604,21 +602,16 @@ def called_name(call: Call) -> str | None:
     return reference_name(call.func)
 
 
-def reference_name(value: object) -> str | None:
+def reference_name(value: Expr) -> str | None:
     """The last name of an expression that refers to something by name."""
-    while isinstance(value, (After, Phi, AfterLoop)):
-        value = value.phi.before if isinstance(value, AfterLoop) else value.before
+    value = unchanged(value)
     if not isinstance(value, Either):
         return _own_name(value)
     names: set[str | None] = set()
     waiting: list[Expr] = [value]
     for node in each_once(waiting):  # branch upon branch meets the same nodes again and again
-        if isinstance(node, AfterLoop):
-            waiting.append(node.phi.before)
-        elif isinstance(node, (After, Phi)):
-            waiting.append(node.before)
-        elif isinstance(node, Either):  # the same on each branch: what a call on one of them may have done to it
-            waiting.extend(node.options)
+        if isinstance(node, Either):  # the same on each branch: what a call on one of them may have done to it
+            waiting += map(unchanged, node.options)
         else:
             names.add(_own_name(node))
     return names.pop() if len(names) == 1 else None

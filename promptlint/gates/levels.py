@@ -106,10 +106,13 @@ def breaks(request: Request, gap: float) -> tuple[Break, ...]:
                 continue
             # A date and then a time of the same clock: the finer one is the fault.
             rest = found if known is None else [*found[:known], *found[known + 1 :]]
-            told = min(loudest.severity, Severity.WARNING)
-            earliest = all(b.scope is not loudest.scope or b.severity < told for b in rest)
-            found = [*rest, replace(loudest, earliest=earliest)]
+            found = [*rest, replace(loudest, earliest=not any(_hides(b, loudest) for b in rest))]
     return tuple(_fewer(found))
+
+
+def _hides(ahead: Break, broken: Break) -> bool:
+    """Whether a break ahead of another one costs all that it does: it is of its scope, and no mere remark."""
+    return ahead.scope is broken.scope and ahead.severity >= min(broken.severity, Severity.WARNING)
 
 
 def _fewer(found: list[Break]) -> Iterator[Break]:
@@ -452,9 +455,7 @@ def _beginning(cause: Cause, segment: Segment) -> tuple[Step, ...]:
 
 def _earlier(request: Request, broken: Break) -> str:
     """The first break of the same scope, with its place."""
-    told = min(broken.severity, Severity.WARNING)
-    ahead = (b for b in request.breaks if b.scope is broken.scope and b.earliest and b.severity >= told)
-    first = next(ahead, None)
+    first = next((b for b in request.breaks if b.earliest and _hides(b, broken)), None)
     if first is None:
         return "the earlier break"
     place = request.segments[first.segment].span

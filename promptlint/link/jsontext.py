@@ -34,8 +34,7 @@ def pieces(made: External, span: Span) -> tuple[Piece, ...]:
 
     White space between the parts and escapes are left out: there is at least as much text as this says.
     """
-    value = made.arguments[0]
-    shown = _by_key(value) if _sorts_keys(made.keywords) else value
+    shown = _shown(made)
     found: list[Piece] = []
     if _is_known(shown):
         for piece in _written(shown, span):
@@ -51,9 +50,7 @@ def pieces(made: External, span: Span) -> tuple[Piece, ...]:
 
 def whole(made: External, span: Span, turns: History | None = None) -> Piece:
     """The text as one piece of unknown length; ``turns`` are those that it tells."""
-    value = made.arguments[0]
-    deps = as_json((_by_key(value) if _sorts_keys(made.keywords) else value).origins())
-    return Piece(span, None, deps, "text", turns=turns)
+    return Piece(span, None, as_json(_shown(made).origins()), "text", turns=turns)
 
 
 def as_json(origins: Origins) -> Origins:
@@ -112,6 +109,12 @@ def _leaf(value: Value, span: Span) -> Iterator[Piece]:
 
 def _quoted(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _shown(made: External) -> Value:
+    """What is written, with its keys in the order in which that is done."""
+    value = made.arguments[0]
+    return _by_key(value) if _sorts_keys(made.keywords) else value
 
 
 def _sorts_keys(keywords: Mapping[str, Value]) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from promptlint.code.expression import Attr, Call, unchanged
 from promptlint.files.source import LINE_BREAK, Unreadable, read_bytes
 from promptlint.frozen import replace
+from promptlint.knowledge import SourceRow
 from promptlint.link import clocks, containers, contexts, externals, functions, jinja, prompts, slices, stores, strings
 from promptlint.link.given import Given
 from promptlint.link.growth import base_marker
@@ -207,15 +208,9 @@ def _text_method(ev: Evaluator, this: Text, name: str, args: Given) -> Value:
         parted = clocks.parts(this, name, args.values[0] if args.values else None, args.span)
         if parted is not None:
             return parted
-        if known is not None and len(known) < 4000 and not args.values:
-            parts = known.split() if name == "split" else known.splitlines()
-            if len(parts) <= 40:
-                return Seq("list", tuple(One(text(p, args.span), args.span) for p in parts), args.span)
-        between = literal(args.values[0]) if known is not None and len(args.values) == 1 else None
-        if known is not None and between and len(known) < 4000 and name != "splitlines":
-            parts = list(getattr(known, name)(between))
-            if len(parts) <= 40:
-                return Seq("list", tuple(One(text(p, args.span), args.span) for p in parts), args.span)
+        told = _parts(known, name, args.values) if known is not None and len(known) < 4000 else None
+        if told is not None and len(told) <= 40:
+            return Seq("list", tuple(One(text(p, args.span), args.span) for p in told), args.span)
         if known is not None and name == "splitlines":
             return Seq("list", (One(this, args.span),), args.span)  # its lines, taken together
         return Seq(
@@ -229,6 +224,14 @@ def _text_method(ev: Evaluator, this: Text, name: str, args: Given) -> Value:
             args.span,
         )
     return args.hole(union(this.origins(), args.origins))
+
+
+def _parts(known: str, name: str, given: list[Value]) -> list[str] | None:
+    """What a text is split into; ``None`` where it is not known at what."""
+    if not given:
+        return known.split() if name == "split" else known.splitlines()
+    between = literal(given[0]) if len(given) == 1 else None
+    return list(getattr(known, name)(between)) if between and name != "splitlines" else None
 
 
 def _literals(value: Value | None) -> tuple[str, ...] | None:
@@ -300,6 +303,12 @@ def _dict_method(ev: Evaluator, this: Map, name: str, args: Given) -> Value:
     return args.hole(union(this.origins(), args.origins))
 
 
+def _listed(ev: Evaluator, row: SourceRow, name: str, args: Given) -> Value:
+    """What a source gives; of a folder that the program fills, more from turn to turn."""
+    listing = externals.source(row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
+    return stores.filled(ev, name, args, listing)
+
+
 def _path_method(ev: Evaluator, this: FilePath, name: str, args: Given) -> Value:
     if name == "read_text":
         return _file_text(ev, this.path, args)
@@ -325,8 +334,7 @@ def _path_method(ev: Evaluator, this: FilePath, name: str, args: Given) -> Value
     if name in ("glob", "rglob", "iterdir"):
         row = ev.knowledge.sources.get(f"pathlib.Path.{name}")
         if row is not None:
-            listing = externals.source(row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
-            return stores.filled(ev, name, args, listing)
+            return _listed(ev, row, name, args)
     return args.hole((), persistent=True)
 
 
@@ -420,8 +428,7 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: Given, qual
     full = qualified or f"{this.name}.{name}"
     row = ev.knowledge.sources.get(full)
     if row is not None:
-        listing = externals.source(row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
-        return stores.filled(ev, name, args, listing)
+        return _listed(ev, row, name, args)
     if this.name == "json.text" and name in ("encode", "decode", "strip"):
         return this
     if this.name == contexts.TYPE and name == "get":

@@ -327,10 +327,12 @@ def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -
 
 def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _Written) -> Value:
     function, expr, where, inside, borrowed = step
-    level = grows = _step_level(ev, base, function)
+    grows = _step_level(ev, base, function)
     made = where is not None and isinstance(unchanged(where), Call)
-    if made or (where is None and base.exact):
-        level = max(level, base.level)  # what sets an object up runs as often as that is made
+    if made:
+        grows = max(grows, base.level)
+    # What sets an object up runs as often as that is made.
+    level = max(grows, base.level) if where is None and base.exact else grows
     root = (base.cls, name)
     key = ("step", function, name, base.cls)
     if key in ev.attributes_active:
@@ -362,7 +364,6 @@ def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _
     before = _placed(before, value)
     # What is filled where it is made is new each time: it keeps nothing.
     passes = passing.is_passing(ev, base)
-    grows = level if made else grows
     result = growth.grown(
         ev, before, value, root, function.module.span(_changed(expr).at), grows, history=not (made or passes)
     )
@@ -443,14 +444,11 @@ def writer_level(ev: Evaluator, function: Function) -> int:
     ):
         level = SESSION
     else:
-        calling = False
-        for f, _ in ev.program.calls_named(function.name, function.module):
-            if f is function:
-                continue
-            calling = f.owner is not None and f.owner is function.owner and writer_level(ev, f) == SESSION
-            if not calling:
-                break
-        if calling:
+        calling = (f for f, _ in ev.program.calls_named(function.name, function.module) if f is not function)
+        sets_up = (
+            f.owner is not None and f.owner is function.owner and writer_level(ev, f) == SESSION for f in calling
+        )
+        if next(sets_up, False) and all(sets_up):
             level = SESSION
     ev.writer_levels[function] = level
     return level

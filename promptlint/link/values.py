@@ -423,13 +423,8 @@ class History(Item):
     @property
     def kept(self) -> Value:
         """What each turn appends, as it is kept."""
-        return (
-            self.value
-            if self.original is None
-            else self.original.get()
-            if isinstance(self.original, Lazy)
-            else self.original
-        )
+        held = self.held if self.original is None else self.original
+        return held.get() if isinstance(held, Lazy) else held
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -824,9 +819,9 @@ def _cut_along(value: Seq, step: Step) -> Seq:
 
 
 GROWN = "grown"
+"""Kind of the origin of text that is made of a list of texts, to which something is added from time to time."""
 WRITTEN = "written"
 """Kind of the origin of a text, or of rows, that other code of the module writes: it counts if that runs in between."""
-"""Kind of the origin of text that is made of a list of texts, to which something is added from time to time."""
 
 
 def of_grown(item: History) -> Origins:
