@@ -355,7 +355,7 @@ class _Builder(Layout):
     def _is_seldom(self) -> bool:
         """Whether a test of the size of the conversation, against a large limit, stands on the way to the sink."""
         for frame, call in zip(self.chain.frames, self.chain.calls, strict=True):
-            guard, limit = guard_of(self.ev, call.guards, frame.function)
+            guard, limit = guard_of(self.ev, call.tests, frame.function)
             if guard == "threshold" and limit is not None and limit > LARGE_MESSAGES:
                 return True
         return False

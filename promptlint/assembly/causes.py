@@ -212,7 +212,7 @@ class Causes:
         if depth > MAX_UP or function.name in state.CONSTRUCTORS:
             return CALL
         calls = (c for c in callers.of(self.ev, function) if c.function is not function)
-        always = (c for c in calls if not any(_is_seldom(g) for g in c.call.guards))
+        always = (c for c in calls if not any(_is_seldom(g) for g in c.call.tests))
         return max(
             (self._runs_at(c.function, c.function.module.span(c.call.at), depth + 1) for c in always), default=CALL
         )
@@ -345,9 +345,9 @@ class Causes:
         """
         found: list[str] = []
         for function, call in self.ev.writers_of.get(origin.span, ()):
-            if any(map(asks_for_command, call.guards)) or on_command(self.ev, function):
+            if any(map(asks_for_command, call.tests)) or on_command(self.ev, function):
                 found.append("command")
-            elif self._runs_between(function, call.loops, call.guards, 0):
+            elif self._runs_between(function, call.loops, call.tests, 0):
                 found.append("")
         return min(found, default=None)
 
@@ -359,7 +359,7 @@ class Causes:
         if frame is not None:
             return self._moment(frame.level_at(loops)) >= Moment.CALL
         calls = (c for c in callers.of(self.ev, function) if c.function is not function)
-        return any(self._runs_between(c.function, c.call.loops, c.call.guards, depth + 1) for c in calls)
+        return any(self._runs_between(c.function, c.call.loops, c.call.tests, depth + 1) for c in calls)
 
     def _compacts(self, place: Span) -> bool:
         """Whether a request is sent to sum up many turns: by the name of its function, or once there are many."""
@@ -369,7 +369,7 @@ class Causes:
         if COMPACTS.search(function.name) or limit_of_calls(self.ev, function, inf, self.on_way) is not None:
             return True
         sent = (c for c in self.ev.summary(function).calls if function.module.span(c.at) == place)
-        return any(guard_of(self.ev, call.guards, function)[0] == "threshold" for call in sent)
+        return any(guard_of(self.ev, call.tests, function)[0] == "threshold" for call in sent)
 
     def _kept_names(self) -> frozenset[str]:
         if self.kept_names is None:

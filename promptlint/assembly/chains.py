@@ -147,7 +147,7 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
     below = [*(c.call for c in calls), sink.call]
     frame = _root_frame(ev, root)
     for position, call in enumerate(below):
-        if position and any(_rules_out(ev, guard, frame) for guard in call.guards):
+        if position and any(_rules_out(ev, guard, frame) for guard in call.tests):
             return None
         inside = tuple(_turning(ev, frame, call))
         frame.path_loops = tuple(s.id for s in inside)

@@ -122,13 +122,22 @@ class Guard:
 
 @record(frozen=True, slots=True, eq=False)
 class Call(Expr):
-    """A call with the loops and guards around it, innermost last. ``None`` as a keyword stands for ``**``."""
+    """A call with the loops and guards around it, innermost last. ``None`` as a keyword stands for ``**``.
+
+    ``facts`` are the tests ahead of it whose other way has left: ``if not self.is_full(): return``.
+    """
 
     func: Expr
     args: tuple[Expr, ...]
     keywords: tuple[tuple[str | None, Expr], ...]
     loops: tuple[int, ...] = ()
     guards: tuple[Guard, ...] = ()
+    facts: tuple[Guard, ...] = ()
+
+    @property
+    def tests(self) -> tuple[Guard, ...]:
+        """All that has to hold for the call to be made, as far as tests of its body say so."""
+        return (*self.facts, *self.guards)
 
 
 @record(frozen=True, slots=True, eq=False)

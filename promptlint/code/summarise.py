@@ -45,6 +45,7 @@ from promptlint.code.expression import (
     Write,
     each_once,
     earlier,
+    is_none,
     makes_container,
     unchanged,
 )
@@ -207,6 +208,7 @@ class _Summariser:
         self.returned: list[tuple[End, Expr]] = []
         self.iterations: list[tuple[Place, list[End]]] = []
         self.tries = 0
+        self.handlers: list[ast.ExceptHandler] = []
         self.called_on: dict[Call, tuple[Call, ...]] = {}
         """The calls of methods of what a call has made, so far."""
         self.filled: dict[str, Attr] = {}
@@ -397,7 +399,7 @@ class _Summariser:
         test = self.expr(node.test)
         before = self._env()
         outer = self.guards
-        self.guards = (*outer, Guard(test))
+        self.guards = (*outer, Guard(test, error=self._tells_of_error(test)))
         self.env = dict(before)
         self.block(node.body)
         yes = self.env
@@ -410,6 +412,14 @@ class _Summariser:
             # The rest of the block runs on one of the ways only.
             self.facts = (*self.facts, Guard(test, sense=no is None))
         self.env = merging.merge(test, yes, no)
+
+    def _tells_of_error(self, test: Expr) -> bool:
+        """Whether a test holds only where an except clause, which is over, has run: ``if failed:``."""
+        if isinstance(test, Test) and test.op == "is not" and is_none(test.parts[1]):
+            test = test.parts[0]
+        values = test.options if isinstance(test, Either) else (test,)
+        true = [v.at.lineno for v in values if not (isinstance(v, Literal) and not v.value)]
+        return bool(true) and all(any(h.lineno <= n <= (h.end_lineno or 0) for h in self.handlers) for n in true)
 
     def _Match(self, node: ast.Match) -> None:
         subject = self.expr(node.subject)
@@ -444,6 +454,7 @@ class _Summariser:
             self.block(handler.body)
             if self.env is not None:
                 ends.append(self.env)
+        self.handlers += node.handlers
         self.guards = outer
         # What the normal path leaves comes first: an error path only adds alternatives.
         self.env = merging.merge_all(ends) if ends else None
@@ -830,7 +841,7 @@ class _Summariser:
         keywords = tuple((k.arg, self.expr(k.value)) for k in node.keywords)
         if isinstance(func, Global) and func.name == "dict" and not args:
             return DictOf(at, tuple((Literal(at, k) if k is not None else None, v) for k, v in keywords))
-        call = Call(at, func, args, keywords, self.loops, self.guards)
+        call = Call(at, func, args, keywords, self.loops, self.guards, self.facts)
         self.summary.calls.append(call)
         self.summary.by_node[id(node)] = call
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS and syntax.is_place(node.func.value):

@@ -22,7 +22,7 @@ from promptlint.code.expression import (
 )
 from promptlint.code.index import Class, Function
 from promptlint.codebase.program import MANY_FILES, called_name, reference_name
-from promptlint.frozen import record
+from promptlint.frozen import record, replace
 from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, options
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _where_made(ev: Evaluator, function: Function) -> Iterator[Caller]:
     for call in ev.summary(parent).calls if parent is not None else ():
         for argument in (*call.args, *(value for _, value in call.keywords)):
             if isinstance(argument, Definition) and argument.node is function.node and parent is not None:
-                run = Call(call.at, argument, (), (), call.loops, call.guards)
+                run = replace(call, func=argument, args=(), keywords=())
                 ev.keep(run)
                 yield Caller(parent, run, Routine(function, None), frozenset({"by-reference"}))
 
@@ -297,4 +297,4 @@ def _handed(
             args = (*args, *(value.items if isinstance(value, SeqOf) else (Star(value.at, value),)))
         else:
             rest.append((None if name == "kwargs" and name not in own else name, value))
-    return Call(call.at, target, args, tuple(rest), call.loops, call.guards)
+    return replace(call, func=target, args=args, keywords=tuple(rest))

@@ -314,7 +314,7 @@ def limit_of_calls(
     for caller in callers.of(ev, function):
         if caller.function is function or _answers_command(ev, caller, way):
             continue
-        guard, limit = guard_of(ev, caller.call.guards, caller.function)
+        guard, limit = guard_of(ev, caller.call.tests, caller.function)
         own = (unknown if limit is None else limit) if guard == "threshold" else 0
         if own <= LARGE_MESSAGES:
             own = max(own, limit_of_calls(ev, caller.function, unknown, way, depth + 1) or 0)
@@ -326,5 +326,5 @@ def limit_of_calls(
 
 def _answers_command(ev: Evaluator, caller: callers.Caller, way: frozenset[Function]) -> bool:
     """Whether a call answers a command of the user, and is no step of the way to the sink."""
-    commanded = any(map(asks_for_command, caller.call.guards))
+    commanded = any(map(asks_for_command, caller.call.tests))
     return commanded or (caller.function not in way and on_command(ev, caller.function))

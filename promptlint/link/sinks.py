@@ -176,7 +176,7 @@ def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
                 row = row_for_reference(ev.knowledge, argument)
                 if row is not None:
                     rest = call.args[position + 1 :]
-                    handed = Call(call.at, argument, rest, call.keywords, call.loops, call.guards)
+                    handed = replace(call, func=argument, args=rest)
                     ev.keep(handed)
                     yield Sink(function, handed, row, ev.eval(argument.base, frame))
                     break

@@ -131,7 +131,7 @@ def on_command(ev: Evaluator, function: Function, kept: frozenset[str] = frozens
             or (
                 hops < _MAX_HOPS
                 and any(
-                    any(map(asks_for_command, c.call.guards)) or on_command(ev, c.function, kept, hops + 1)
+                    any(map(asks_for_command, c.call.tests)) or on_command(ev, c.function, kept, hops + 1)
                     for c in callers.of(ev, function)
                     if not _empties(ev, c)
                 )
