@@ -272,7 +272,7 @@ def comprehension(ev: Evaluator, node: Comp, frame: Frame) -> Value:
     edits = containers.as_seq(ev, ev.eval(node.clauses[0][1], frame), span).edits
     if any(thinking.drops(test) for _, _, tests in node.clauses for test in tests):
         edits = (*edits, Edit(thinking.EDIT, span, ev.snippet(frame, node.at)))
-    made = Seq(node.kind, tuple(items), span, order, edits)
+    made = Seq(node.kind, tuple(items), span, order, edits, copied="shallow")
     return _with_aged(ev, made, aged.of_comprehension(node), frame)
 
 

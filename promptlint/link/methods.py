@@ -249,7 +249,8 @@ def _list_method(ev: Evaluator, this: Seq, name: str, args: Given) -> Value:
     if name in ("getvalue", "read"):
         return strings.joined(ev, text("", args.span), this, args.span)  # the text that was written to a buffer
     if name in ("pop", "popleft"):
-        return any_element(this, args.span, ev.snippet(args.frame, args.node.at))
+        index = args.values[0] if args.values else Const(0 if name == "popleft" else -1, args.span)
+        return containers.item(this, index, args.span, ev.snippet(args.frame, args.node.at))
     if name in ("union", "difference", "intersection", "symmetric_difference"):
         other = containers.as_seq(ev, args.values[0], args.span) if args.values else Seq("set", (), args.span)
         return containers.binary(ev, "|" if name == "union" else "-", replace(this, kind="set"), other, args.span, name)

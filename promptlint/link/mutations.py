@@ -244,6 +244,8 @@ def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame,
             return replace(base, items=tuple(items))
         return base
     if where is not None and 0 <= where <= 3:
+        # The next copy has it again, and the same one is taken off.
+        once = bool(base.copied) and not isinstance(unchanged(node.base), Phi)
         leading = base.items[: where + 1]
         if (
             len(leading) > where
@@ -253,9 +255,9 @@ def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame,
             # A known element in front, put there in this evaluation.
             items = list(base.items)
             removed = items.pop(where)
-            if isinstance(removed, One) and removed.inserted is not None:
+            if once or (isinstance(removed, One) and removed.inserted is not None):
                 return replace(base, items=tuple(items))
-        if slices._is_content(node.base):
+        if once or slices._is_content(node.base):
             return base
         loop, inner = containers._loop_of(node), node.base.state if isinstance(node.base, Phi) else None
         tests = [*(g.test for g in node.guards), *(state.test for state in (loop, inner) if state is not None)]
