@@ -13,7 +13,6 @@ from promptlint.knowledge import SourceRow
 from promptlint.link import clocks, containers, contexts, externals, functions, jinja, prompts, slices, stores, strings
 from promptlint.link.given import Given
 from promptlint.link.growth import base_marker
-from promptlint.link.loops import any_element
 from promptlint.link.values import (
     Cell,
     Const,
