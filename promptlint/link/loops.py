@@ -573,7 +573,8 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
             del ev.followed[node.loop, frame.activation]
     order: Origins = ()
     level = frame.level_at(node.state.around)
-    result = growth.grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=inside)
+    kept = inside and not node.state.retry  # what a refused answer adds is gone with the loop
+    result = growth.grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=kept)
     filled = isinstance(before, Map) and isinstance(result, Map) and len(result.rest) > len(before.rest)
     if node.state.iterable is not None and (filled or isinstance(before, (Seq, Text))):
         source = containers.as_seq(ev, ev.eval(node.state.iterable, frame), ev.module_span(frame, node.state.at))
