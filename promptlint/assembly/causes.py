@@ -41,6 +41,7 @@ from promptlint.link.values import (
     WRITTEN,
     Edit,
     History,
+    Instance,
     Item,
     Origin,
     Piece,
@@ -270,9 +271,9 @@ class Causes:
             what = f"the loop variable {origin.what}"
         elif kind == "history":
             kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), "text made from the conversation so far"
+        elif "opaque-call" in features and (kind == "reply" or (kind == "environment" and axes & {Axis.CALL, Axis.TURN})):
+            return None  # what is made of it may be one of a few things that seldom change
         elif kind == "reply":
-            if "opaque-call" in features:
-                return None  # what is made of it may be one of a few things that seldom change
             kind = "state"
         elif kind == WRITTEN:
             asked = self._writes(origin)
@@ -299,11 +300,31 @@ class Causes:
             moment = Moment.LOOP if self.turn_level else Moment.CALL
         if moment >= Moment.CALL and self._kept_names():
             often = {self._how_often(span) for span in (origin.span, *(s.span for s in origin.steps))}
-            if "anew" in often:
+            if "anew" in often or self._begins_with(origin):
                 moment = Moment.SESSION
             elif "threshold" in often or (guard is None and self._changes_with_a_cut(origin)):
                 guard = "threshold"
         return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, guard, origin.because)
+
+    def _begins_with(self, origin: Origin) -> bool:
+        """Whether code off the way hands a value to the constructor of the object that holds the turns, which keeps it.
+
+        That object holds no turns then.
+        """
+        ev, made = self.ev, self.ev.program.function_at(origin.span)
+        if made is None or made in self.on_way:
+            return False
+        for kept in self._all_histories():
+            match owner(kept.root):
+                case (Class() as cls, str(name)):
+                    prefix = f"{KEPT}in {cls.name}."
+                    given = [s.message.removeprefix(prefix) for s in origin.steps if s.message.startswith(prefix)]
+                    this = Instance(cls, kept.span, None)
+                    first = state.initial(ev, this, name, kept.span) if given else None
+                    empty = first is not None and all(isinstance(o, Seq) and not o.items for o in options(first))
+                    if empty and any(next(state.changes(ev, this, n), None) is None for n in given):
+                        return True
+        return False
 
     def _changes_with_a_cut(self, origin: Origin) -> bool:
         """Whether some code off the way that a value comes through runs only where old turns are dropped."""

@@ -960,7 +960,10 @@ class _Summariser:
         values = tuple(self.expr(v) for v in node.values)
         if isinstance(node.op, ast.Or):
             return Either(_at(node), None, values)
-        return Either(_at(node), values[0], (values[-1], Literal(_at(node), None)))
+        result = values[-1]
+        for value in reversed(values[:-1]):
+            result = Either(_at(node), value, (result, Literal(_at(node), None)))
+        return result
 
     def _x_UnaryOp(self, node: ast.UnaryOp) -> Expr:
         operand = self.expr(node.operand)

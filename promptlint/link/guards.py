@@ -53,6 +53,7 @@ ROOM_NAMES = re.compile(
     r"|(limit|budget|threshold)_(hit|reached|exceeded)",
     re.IGNORECASE,
 )
+_SHARE_NAMES = re.compile(r"(context|token|window|budget|usage)s?_(\w+_)?(ratio|share|fraction|percent)", re.IGNORECASE)
 COMPACTS = re.compile(r"compact|compress|condense|summari[sz]e", re.IGNORECASE)
 """Names of functions that put something shorter in the place of many turns."""
 TELLS_BRIEFLY = re.compile(
@@ -83,7 +84,7 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
             if _measures_one(left) or _measures_one(right):
                 continue
             if _counts(left) or _counts(right):
-                limit = _limit(ev, left, right, function)
+                limit = inf if _is_share(left) or _is_share(right) else _limit(ev, left, right, function)
                 if limit is None or limit > ANYTHING:
                     limits.append(limit)
                 continue
@@ -296,8 +297,16 @@ def _names_size(node: CallNode) -> bool:
 
 def _asks_for_room(test: Expr | None) -> bool:
     """Whether a call or a property says by its name that it looks whether the history has grown too long."""
-    name = called_name(test) if isinstance(test, CallNode) else test.name if isinstance(test, AttrNode) else ""
-    return ROOM_NAMES.search(name) is not None
+    return ROOM_NAMES.search(_name(test)) is not None
+
+
+def _is_share(node: Expr) -> bool:
+    """Whether what is compared says by its name that it is a share of the context."""
+    return _SHARE_NAMES.search(_name(node)) is not None
+
+
+def _name(node: Expr | None) -> str:
+    return called_name(node) if isinstance(node, CallNode) else node.name if isinstance(node, AttrNode) else ""
 
 
 def limit_of_calls(
