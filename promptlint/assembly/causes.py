@@ -307,13 +307,11 @@ class Causes:
         return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, guard, origin.because)
 
     def _begins_with(self, origin: Origin) -> bool:
-        """Whether code off the way hands a value to the constructor of the object that holds the turns, which keeps it.
+        """Whether a value is handed to the constructor of the object that holds the turns, and stays there.
 
-        That object holds no turns then.
+        That object holds no turns then; code on the way could load some next.
         """
-        ev, made = self.ev, self.ev.program.function_at(origin.span)
-        if made is None or made in self.on_way:
-            return False
+        ev, on_way = self.ev, self.ev.program.function_at(origin.span) in (None, *self.on_way)
         for kept in self._all_histories():
             match owner(kept.root):
                 case (Class() as cls, str(name)):
@@ -322,7 +320,8 @@ class Causes:
                     this = Instance(cls, kept.span, None)
                     first = state.initial(ev, this, name, kept.span) if given else None
                     empty = first is not None and all(isinstance(o, Seq) and not o.items for o in options(first))
-                    if empty and any(next(state.changes(ev, this, n), None) is None for n in given):
+                    loads = on_way and any(state.writer_level(ev, w) < CALL for w in state.writers(ev, kept.root))
+                    if empty and not loads and any(next(state.changes(ev, this, n), None) is None for n in given):
                         return True
         return False
 
