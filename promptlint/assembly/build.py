@@ -172,7 +172,8 @@ class _Builder(Layout):
         facts = self._as_branch_says(facts) if model is None else facts
         messages = self._served(self._filtered(self._continued(self._messages())))
         texts = list(self.parts.values.get("prompt", ()))
-        if facts.trigger != "explicit" and (not self.sink.row.stateful or self._is_fresh()):
+        compacts = any(COMPACTS.search(f.function.name) for f in self.chain.frames)  # other turns each time
+        if facts.trigger != "explicit" and not compacts and (not self.sink.row.stateful or self._is_fresh()):
             self.transcripts = list(self._told_as_text(messages, texts))
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
         self.turn_level = self._turn_level(messages)
