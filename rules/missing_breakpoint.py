@@ -2,7 +2,7 @@ r"""A cache that must be asked for is not asked for.
 
 ## What it does
 Reports repeated requests with a growing history or a large constant prefix, to a provider that caches only at
-breakpoints, when the request has none.
+breakpoints, when the request has none, or none but on the tools and the system text ahead of the history.
 
 ## Why is this bad?
 Without a breakpoint the provider caches nothing, where a cache read costs about a tenth of what is paid in full.
@@ -39,7 +39,7 @@ while True:
 `--fix --unsafe-fixes` adds it for `anthropic` and for Converse: writing costs more than input until something reads.
 
 ## Limits
-Silent where `**kwargs` or middleware may add one, and above a large limit. A remark where only the code is asked.
+Silent where `**kwargs` may add one, above a large limit, on a spoilt history. A remark where only the code is asked.
 """
 
 from collections.abc import Iterator
@@ -57,6 +57,7 @@ from promptlint.api import (
     evidence,
     in_words,
     keeps_history,
+    leaves_out_history,
     reaches_minimum,
     rule,
     shared_prefix,
@@ -68,15 +69,15 @@ from promptlint.api import (
 
 @rule("PL403", kind="missing-breakpoint", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
-    turns, prefix = keeps_history(request), shared_prefix(request)
+    turns, partly = keeps_history(request), leaves_out_history(request)
+    prefix = Interval(0, 0) if partly else shared_prefix(request)
     enough = reaches_minimum(prefix, request.facts)
-    if not unmarked(request) or not request.facts.caches or request.open or request.seldom or takes_no_marker(request):
-        return
-    if not turns and (request.reuse.repeats is None or enough == "no" or not worth_a_word(prefix)):
+    lacking = (unmarked(request) or partly) and request.facts.caches and not takes_no_marker(request)
+    little = request.reuse.repeats is None or enough == "no" or not worth_a_word(prefix)
+    if not lacking or request.open or request.seldom or (little and not turns):
         return
     known = f" and {in_words(Interval(prefix.low, prefix.low))} ahead of it" if prefix.low >= 100 else ""
-    what = f"the growing history{known}" if turns else f"the same {in_words(prefix)}"
-    verb = "are" if known or not turns else "is"
+    what = f"the growing history{known} {'are' if known else 'is'}" if turns else f"the same {in_words(prefix)} are"
     if "converse" in request.api:
         advice = 'add {"cachePoint": {"type": "default"}} behind the last block that later requests repeat'
     elif request.api.startswith("strands.") and request.site.provider.startswith("bedrock"):
@@ -89,14 +90,14 @@ def check(request: Request) -> Iterator[Finding]:
     guess = assumed(request) and (not turns or "assumed-entry" in request.reuse.features)  # kept turns: asked again
     weak = guess or (enough != "yes" and (not turns or request.reuse.scripted or not request.reuse.repeats))
     yield Finding(
-        message=f"no cache breakpoint: {what} {verb} paid for in full with every request",
+        message=f"no cache breakpoint{' from the first turn on' * partly}: {what} paid for in full with every request",
         primary=request.site.span,
         severity=Severity.INFO if weak else Severity.WARNING,
         confidence=certainty(request),
         scope=Scope.TURN if turns else Scope.CONVERSATION,
         region=next((s.region for s in request.segments), Region.SYSTEM),
         site=request.site,
-        label="nothing is cached here",
+        label="only what stands ahead of the history is cached" if partly else "nothing is cached here",
         advice=advice,
         flow=request.path,
         related=evidence(request),

@@ -14,15 +14,13 @@ import boto3
 
 client = boto3.client("bedrock-runtime")
 RULES = "Answer briefly. " * 600
-turns = []
 while True:
-    turns.append({"role": "user", "content": [{"text": input()}]})
     reply = client.converse(
         modelId="anthropic.claude-sonnet-4-5-20250929-v1:0",
         system=[{"text": RULES, "cache_control": {"type": "ephemeral"}}],
-        messages=turns,
+        messages=[{"role": "user", "content": [{"text": input()}]}],
     )
-    turns.append(reply["output"]["message"])
+    print(reply["output"]["message"])
 ```
 
 ## Use instead
@@ -31,15 +29,13 @@ import boto3
 
 client = boto3.client("bedrock-runtime")
 RULES = "Answer briefly. " * 600
-turns = []
 while True:
-    turns.append({"role": "user", "content": [{"text": input()}]})
     reply = client.converse(
         modelId="anthropic.claude-sonnet-4-5-20250929-v1:0",
         system=[{"text": RULES}, {"cachePoint": {"type": "default"}}],
-        messages=turns,
+        messages=[{"role": "user", "content": [{"text": input()}]}],
     )
-    turns.append(reply["output"]["message"])
+    print(reply["output"]["message"])
 ```
 
 ## Fix safety

@@ -228,6 +228,15 @@ def unmarked(request: Request) -> bool:
     return facts.trigger == "explicit" and facts.max_breakpoints is not None and not request.breakpoints
 
 
+def leaves_out_history(request: Request) -> bool:
+    """Whether breakpoints are set, all of them ahead of the kept turns, which nothing keeps from being read again."""
+    turns = [i for i, segment in enumerate(request.segments) if _kept(segment)]
+    if not (turns and request.breakpoints) or any(_position(request, m) >= turns[0] for m in request.breakpoints):
+        return False
+    spoiled = any(b.scope is Scope.TURN and b.segment <= turns[-1] for b in request.breaks)
+    return request.facts.trigger == "explicit" and not (spoiled or request.mutators)
+
+
 def takes_no_marker(request: Request) -> bool:
     """Whether the form of a request has no place for its provider's marker: OpenAI's, sent to Anthropic."""
     return request.site.provider == "anthropic" and request.api.startswith("openai.")
