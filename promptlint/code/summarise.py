@@ -479,15 +479,28 @@ class _Summariser:
     _AsyncWith = _With
 
     def _For(self, node: ast.For | ast.AsyncFor) -> None:
-        iterable = self.expr(node.iter)
-        loop = LoopState(next(_loop_ids), _at(node), iterable)
-        self._loop(loop, node.target, node.body, node.orelse)
+        target, over = node.target, node.iter
+        if (walked := syntax.walked(node)) is not None:
+            taken, element = walked
+            over = ast.copy_location(ast.Call(ast.Name("enumerate", ast.Load()), [taken], []), over)
+            target = ast.copy_location(ast.Tuple([target, element], ast.Store()), target)
+            ast.fix_missing_locations(over)
+        loop = LoopState(next(_loop_ids), _at(node), self.expr(over))
+        self._loop(loop, target, node.body, node.orelse)
 
     _AsyncFor = _For
 
     def _While(self, node: ast.While) -> None:
-        loop = LoopState(next(_loop_ids), _at(node), None)
-        self._loop(loop, None, node.body, node.orelse, node.test)
+        taken, element = syntax.walked(node) or (None, None)
+        if element is not None and not self._starts_at_front(element.id):
+            taken = element = None
+        loop = LoopState(next(_loop_ids), _at(node), self.expr(taken) if taken is not None else None)
+        self._loop(loop, element, node.body, node.orelse, node.test)
+
+    def _starts_at_front(self, element: str) -> bool:
+        """Whether a loop that takes ``element`` by an index leaves nothing out: also one that goes on within another."""
+        over, _, index = element.rstrip("]").rpartition("[")
+        return isinstance(self._env().get(index), Literal) or any(name.startswith(f"{over}[") for name in self._env())
 
     def _loop(
         self,
@@ -519,10 +532,10 @@ class _Summariser:
         self.loops = (*self.loops, loop.id)
         start = self._place()
         self.iterations.append((start, []))
-        if test is not None:
-            loop.test = self.expr(test)
         if target is not None and loop.iterable is not None:
             self.assign(target, Element(_at(target), loop.iterable, loop.id))
+        if test is not None:
+            loop.test = self.expr(test)
         self.block(body)
         _, ends = self.iterations.pop()
         if self.env is not None:
@@ -579,8 +592,8 @@ class _Summariser:
 
     def bind(self, path: str, value: Expr) -> None:
         env = self._env()
-        prefix = path + "."
-        for key in [k for k in env if k.startswith(prefix)]:
+        below, taken = f"{path}.", f"[{path}]"
+        for key in [k for k in env if k.startswith(below) or k.endswith(taken)]:
             del env[key]
         env[path] = value
 
@@ -819,6 +832,8 @@ class _Summariser:
     def _x_Subscript(self, node: ast.Subscript) -> Expr:
         if (key := syntax.session_key(node)) is not None:
             return self._x_Attribute(ast.copy_location(ast.Attribute(node.value, key, ast.Load()), node))
+        if (known := (self.env or {}).get(syntax.element_name(node))) is not None:
+            return known
         base = self.expr(node.value)
         if isinstance(node.slice, ast.Slice):
             lower, upper, step = (

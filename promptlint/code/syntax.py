@@ -172,6 +172,67 @@ def changed_paths(body: list[ast.stmt]) -> set[str]:
     return changed
 
 
+def walked(loop: ast.For | ast.AsyncFor | ast.While) -> tuple[ast.expr, ast.Name] | None:
+    """A list that a loop goes through by its index (``for i in range(len(x))``, ``while i < len(x)``), and a name for
+    the element at hand; ``None`` for a loop that does something else than to read the list and to move on.
+    """
+    match loop:
+        case ast.For(target=ast.Name() as index, iter=ast.Call(func=ast.Name(id="range"), args=[size])):
+            pass
+        case ast.While(test=ast.BoolOp(op=ast.And(), values=[ast.Compare() as test, *_]) | (ast.Compare() as test)):
+            if not isinstance(test.left, ast.Name) or not isinstance(test.ops[0], ast.Lt) or len(test.ops) > 1:
+                return None
+            index, size = test.left, test.comparators[0]
+        case _:
+            return None
+    match size:
+        case ast.Call(func=ast.Name(id="len"), args=[over]) if (path := dotted_path(over)) is not None:
+            pass
+        case _:
+            return None
+    element = f"{path}[{index.id}]"
+    read = False
+    for node in (n for statement in loop.body for n in ast.walk(statement)):
+        read = read or (isinstance(node, ast.Subscript) and element_name(node) == element)
+        if isinstance(node, (ast.Assign, ast.AugAssign)) and _sets_back(node, index.id):
+            return None
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+            changed: ast.expr | None = node
+        else:
+            method = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+            changed = method.value if method is not None and method.attr in MUTATORS else None
+        if changed is not None and _is_within(changed, path):
+            return None
+    return (over, ast.copy_location(ast.Name(element, ast.Store()), loop.body[0])) if read else None
+
+
+def element_name(node: ast.Subscript) -> str:
+    """What stands for an element that is taken by a variable (``"x.y[i]"``); empty for any other one."""
+    if not isinstance(node.slice, ast.Name) or (path := dotted_path(node.value)) is None:
+        return ""
+    return f"{path}[{node.slice.id}]"
+
+
+def _sets_back(node: ast.Assign | ast.AugAssign, index: str) -> bool:
+    """Whether an assignment may give an index a lower value: it neither adds to it nor takes another one over."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    if not any(isinstance(n, ast.Name) and n.id == index for t in targets for n in ast.walk(t)):
+        return False
+    added = node if isinstance(node, ast.AugAssign) else node.value
+    return not isinstance(added, ast.Name) and not (
+        isinstance(added, (ast.AugAssign, ast.BinOp)) and isinstance(added.op, ast.Add)
+    )
+
+
+def _is_within(node: ast.expr, path: str) -> bool:
+    """Whether an expression is what ``path`` names, or a part of it."""
+    while dotted_path(node) != path:
+        if not isinstance(node, (ast.Attribute, ast.Subscript)):
+            return False
+        node = node.value
+    return True
+
+
 def written_to(body: list[ast.stmt]) -> set[str]:
     """The names on which statements call ``write`` or ``writelines``."""
     calls = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
