@@ -498,7 +498,7 @@ class _Summariser:
         self._loop(loop, element, node.body, node.orelse, node.test)
 
     def _starts_at_front(self, element: str) -> bool:
-        """Whether a loop that takes ``element`` by an index leaves nothing out: also one that goes on within another."""
+        """Whether a loop that takes ``element`` by an index leaves nothing out, as one within another does not."""
         over, _, index = element.rstrip("]").rpartition("[")
         return isinstance(self._env().get(index), Literal) or any(name.startswith(f"{over}[") for name in self._env())
 

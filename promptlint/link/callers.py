@@ -14,7 +14,6 @@ from promptlint.code.expression import (
     DictOf,
     Either,
     Expr,
-    Free,
     Param,
     SeqOf,
     Star,
@@ -23,13 +22,14 @@ from promptlint.code.expression import (
 from promptlint.code.index import Class, Function
 from promptlint.codebase.program import MANY_FILES, called_name, reference_name
 from promptlint.frozen import record, replace
-from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, options
+from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, Value, options
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
 
 MAX_CALLERS = 40
+BY_REFERENCE = frozenset({"by-reference"})
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -78,24 +78,41 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
             known = match(ev, function, caller, call)
             if known is not None:
                 found.append(known)
-    if function.name not in ("__init__", "<lambda>"):
-        for caller, call in ev.program.handed_over(function.name, function.module):
-            if len(found) >= MAX_CALLERS:
-                return found
-            handed = _by_reference(ev, function, caller, call)
-            if handed is not None:
-                handed = _inside(ev, handed, caller, call) or handed
-                if not any(f.call is handed.call for f in found):
-                    found.append(handed)
-    small = len(ev.program.project.files) <= MANY_FILES
-    if small and not found and function.name not in ("__init__", "<lambda>"):
+    if function.name in ("__init__", "<lambda>"):
+        return found
+    for running in _as_value(ev, function):
+        if len(found) >= MAX_CALLERS:
+            return found
+        if all(known.call is not running.call for known in found):
+            found.append(running)
+    if not found and len(ev.program.project.files) <= MANY_FILES:
         found += islice(_through_values(ev, function), MAX_CALLERS)
     return found
 
 
+def _as_value(ev: Evaluator, function: Function) -> Iterator[Caller]:
+    """The calls of a function through what it is handed to or kept in."""
+    from promptlint.link.carried import Carried
+
+    carried = Carried(ev, function)
+    for caller, call in ev.program.handed_over(function.name, function.module):
+        yield from list(carried.by_name(caller, call, function.name)) or _by_reference(ev, function, caller, call)
+    if len(ev.program.project.files) <= MANY_FILES:
+        yield from carried.kept()
+
+
 def _through_values(ev: Evaluator, function: Function) -> Iterator[Caller]:
     """The calls of what a table of functions holds, or of what a function gives, where that is ``function``."""
+    from promptlint.link.carried import Carried
+
+    carried = Carried(ev, function)
     for body in dict.fromkeys(_taking(ev, function)):
+        for write in ev.summary(body).writes:
+            if (
+                reference_name(write.value) is None
+                and meant(ev, function, ev.resolve(write.value, ev.generic(body))) is not None
+            ):
+                yield from carried.attribute(write.name, body.module)
         for call in ev.summary(body).calls:
             if reference_name(call.func) is None and not isinstance(call.func, (Attr, Param)):
                 known = match(ev, function, body, call)
@@ -161,26 +178,10 @@ def _where_made(ev: Evaluator, function: Function) -> Iterator[Caller]:
             if isinstance(argument, Definition) and argument.node is function.node and parent is not None:
                 run = replace(call, func=argument, args=(), keywords=())
                 ev.keep(run)
-                yield Caller(parent, run, Routine(function, None), frozenset({"by-reference"}))
+                yield Caller(parent, run, Routine(function, None), BY_REFERENCE)
 
 
-def _inside(ev: Evaluator, handed: Caller, caller: Function, call: Call) -> Caller | None:
-    """The call that a function of the project makes of what it is handed, with the arguments that it chooses."""
-    for option in options(ev.resolve(call.func, ev.generic(caller))):
-        if not isinstance(option, Routine):
-            continue
-        given = bound(option, call)
-        for name, argument in given.items():
-            if reference_name(argument) != handed.routine.function.name:
-                continue
-            for body in (option.function, *_nested(option.function)):
-                for inner in ev.summary(body).calls:
-                    if isinstance(inner.func, (Param, Free)) and inner.func.name == name:
-                        return Caller(body, inner, handed.routine, handed.features)
-    return None
-
-
-def _nested(function: Function) -> Iterator[Function]:
+def nested(function: Function) -> Iterator[Function]:
     """The functions and lambdas that are written inside another one."""
     return (f for f in function.module.functions if f.parent is function)
 
@@ -264,26 +265,25 @@ def _aimed(routine: Routine, function: Function) -> Routine:
     return Routine(function, None, this, routine.preset)
 
 
-def _by_reference(ev: Evaluator, function: Function, caller: Function, call: Call) -> Caller | None:
-    """``to_thread(f, x)``, ``retry(f, x)``, ``executor.submit(f, x)``: the rest of the arguments go to ``f``."""
+def _by_reference(ev: Evaluator, function: Function, caller: Function, call: Call) -> Iterator[Caller]:
+    """``to_thread(f, x)``, ``executor.submit(f, x)``: the rest of the arguments go to ``f``."""
     if isinstance(call.func, Attr) and call.func.name in ("get", "setdefault"):
-        return None  # what a dict gives where it holds nothing: the call of it stands elsewhere
-    frame = ev.generic(caller)
-    for position, argument in enumerate(call.args):
-        if reference_name(argument) != function.name:
-            continue
-        for option in options(ev.resolve(argument, frame)):
-            if isinstance(option, Routine) and same_method(ev, option.function, function):
-                handed = _handed(call, argument, call.args[position + 1 :], call.keywords, function)
-                return Caller(caller, handed, _aimed(option, function), frozenset({"by-reference"}))
-    for name, argument in call.keywords:
-        if name in ("target", "func", "fn", "callback", "function") and reference_name(argument) == function.name:
-            for option in options(ev.resolve(argument, frame)):
-                if isinstance(option, Routine) and same_method(ev, option.function, function):
-                    given = tuple((k, v) for k, v in call.keywords if k in ("args", "kwargs"))
-                    handed = _handed(call, argument, (), given, function)
-                    return Caller(caller, handed, _aimed(option, function), frozenset({"by-reference"}))
-    return None
+        return  # what a dict gives where it holds nothing: the call of it stands elsewhere
+    starts = tuple((k, v) for k, v in call.keywords if k in ("args", "kwargs"))
+    ways = [(a, call.args[position + 1 :], call.keywords) for position, a in enumerate(call.args)]
+    ways += [(v, (), starts) for k, v in call.keywords if k in ("target", "func", "fn", "callback", "function")]
+    for argument, args, keywords in ways:
+        if reference_name(argument) == function.name:
+            routine = meant(ev, function, ev.resolve(argument, ev.generic(caller)))
+            if routine is not None:
+                yield Caller(caller, _handed(call, argument, args, keywords, function), routine, BY_REFERENCE)
+                return
+
+
+def meant(ev: Evaluator, function: Function, value: Value) -> Routine | None:
+    """A value as the function that it may be; ``None`` when it is not known to be it."""
+    ways = (o for o in options(value) if isinstance(o, Routine) and same_method(ev, o.function, function))
+    return next((_aimed(way, function) for way in ways), None)
 
 
 def _handed(
