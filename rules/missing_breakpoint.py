@@ -2,7 +2,7 @@ r"""A cache that must be asked for is not asked for.
 
 ## What it does
 Reports repeated requests with a growing history or a large constant prefix, to a provider that caches only at
-breakpoints, when the request has none, or none but on the tools and the system text ahead of the history.
+breakpoints, when the request has none. Where all of them stand ahead of the history, that is a remark.
 
 ## Why is this bad?
 Without a breakpoint the provider caches nothing, where a cache read costs about a tenth of what is paid in full.
@@ -39,7 +39,7 @@ while True:
 `--fix --unsafe-fixes` adds it for `anthropic` and for Converse: writing costs more than input until something reads.
 
 ## Limits
-Silent where `**kwargs` may add one, above a large limit, on a spoilt history. A remark where only the code is asked.
+Silent where `**kwargs` or middleware may add one, and above a large limit. A remark where only the code is asked.
 """
 
 from collections.abc import Iterator
@@ -92,7 +92,7 @@ def check(request: Request) -> Iterator[Finding]:
     yield Finding(
         message=f"no cache breakpoint{' from the first turn on' * partly}: {what} paid for in full with every request",
         primary=request.site.span,
-        severity=Severity.INFO if weak else Severity.WARNING,
+        severity=Severity.INFO if weak or partly else Severity.WARNING,
         confidence=certainty(request),
         scope=Scope.TURN if turns else Scope.CONVERSATION,
         region=next((s.region for s in request.segments), Region.SYSTEM),

@@ -14,13 +14,15 @@ import boto3
 
 client = boto3.client("bedrock-runtime")
 RULES = "Answer briefly. " * 600
+turns = []
 while True:
+    turns.append({"role": "user", "content": [{"text": input()}]})
     reply = client.converse(
         modelId="anthropic.claude-sonnet-4-5-20250929-v1:0",
         system=[{"text": RULES, "cache_control": {"type": "ephemeral"}}],
-        messages=[{"role": "user", "content": [{"text": input()}]}],
+        messages=turns,
     )
-    print(reply["output"]["message"])
+    turns.append(reply["output"]["message"])
 ```
 
 ## Use instead
@@ -29,13 +31,15 @@ import boto3
 
 client = boto3.client("bedrock-runtime")
 RULES = "Answer briefly. " * 600
+turns = []
 while True:
+    turns.append({"role": "user", "content": [{"text": input()}]})
     reply = client.converse(
         modelId="anthropic.claude-sonnet-4-5-20250929-v1:0",
         system=[{"text": RULES}, {"cachePoint": {"type": "default"}}],
-        messages=[{"role": "user", "content": [{"text": input()}]}],
+        messages=turns,
     )
-    print(reply["output"]["message"])
+    turns.append(reply["output"]["message"])
 ```
 
 ## Fix safety
