@@ -334,12 +334,12 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
     if not history:
         added = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in back)
         fresh = tuple(Many(i.value, i.span, True, i.guards) if isinstance(i, One) else i for i in front)
-        return replace(
-            before,
-            items=(*fresh, *before.items, *added),
-            order=union(before.order, value.order),
-            edits=(*before.edits, *edits),
-        )
+        result = replace(before, items=(*fresh, *before.items, *added), order=union(before.order, value.order))
+        if any(e.kind == "rewrite" for e in edits) and not (
+            mutations.is_sent(before.items) or _keeps_turns(result, root)
+        ):
+            edits = [e for e in edits if e.kind != "rewrite"]  # put together here, piece by piece, before it is sent
+        return replace(result, edits=(*before.edits, *edits))
     kept = History(Lazy(lambda: by_role(i.value for i in back)), span, root=root, edits=tuple(edits), level=level)
     # In whatever order they came, they are kept in it.
     return replace(before, items=(*before.items, kept))

@@ -55,15 +55,20 @@ def message_of(role: str, content: Value, span: Span) -> Map:
 
 
 SYSTEM_ROLES = frozenset(("system", "developer"))
+_BLOCKS = frozenset(
+    ("function", "tool_use", "tool_result", "text", "image", "image_url", "document", "thinking", "redacted_thinking")
+)
+"""Types of what is a part of a message, or a tool, and no message."""
 
 
 def role_of(value: Value) -> str | None:
     """The role of a message: its text, "" when there is one that is not known, ``None`` without."""
     for option in options(value):
         if isinstance(option, Map):
-            entry = option.entries.get("role") or option.entries.get("type")
-            if entry is not None:
-                return literal(entry.value) or ""
+            if (role := option.entries.get("role")) is not None:
+                return literal(role.value) or ""
+            if (kind := option.entries.get("type")) is not None and (told := literal(kind.value) or "") not in _BLOCKS:
+                return told
             if option.type is not None and "content" in option.entries:
                 return ""
         if isinstance(option, Instance):
