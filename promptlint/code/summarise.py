@@ -52,6 +52,7 @@ from promptlint.code.expression import (
 from promptlint.code.index import MUTATORS, Function, terminal
 from promptlint.code.merging import End, Env, Place
 from promptlint.code.syntax import YIELDED
+from promptlint.frozen import replace
 
 _loop_ids = count(1)
 _OPERATORS = {
@@ -272,12 +273,10 @@ class _Summariser:
             if value is self.initial.get(path) or merging.place_read(value) == path:
                 continue
             is_outer = root in self.globals or (root not in self.local and root not in parameters)
-            if (
-                (rest and root in parameters)
-                or is_outer
-                or (root in parameters and is_mutated(value, self.initial.get(root)))
-            ):
+            if (rest and root in parameters) or is_outer:
                 self.summary.exit[path] = value
+            elif root in parameters and is_mutated(value, initial := self.initial[root]):
+                self.summary.exit[path] = _left_in(value, initial)
 
     # -- statements ---------------------------------------------------------------------------------------------
 
@@ -1075,6 +1074,25 @@ def is_mutated(value: Expr, initial: Expr | None) -> bool:
         if isinstance(node, AfterLoop) and node.phi.name in node.phi.state.steps:
             stack.append(node.phi.state.steps[node.phi.name])
     return False
+
+
+def _left_in(value: Expr, initial: Expr) -> Expr:
+    """What is left in the object a parameter was given; where its name has come to mean another value, nothing new."""
+    changes: list[Mutate | After] = []
+    node = value
+    while isinstance(node, (Mutate, After)):
+        changes.append(node)
+        node = node.base if isinstance(node, Mutate) else node.before
+    if not isinstance(node, Either) or all(_rooted(option, initial) for option in node.options):
+        return value
+    left = []
+    for option in node.options:
+        own = _rooted(option, initial)
+        made = _left_in(option, initial) if own else initial
+        for change in reversed(changes) if own else ():
+            made = replace(change, base=made) if isinstance(change, Mutate) else replace(change, before=made)
+        left.append(made)
+    return replace(node, options=tuple(left))
 
 
 def _rooted(node: Expr, initial: Expr | None) -> bool:

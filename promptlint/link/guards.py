@@ -151,7 +151,8 @@ def asks_of_first(tests: Iterable[Expr]) -> bool:
 
 def asks_of_system(guards: Iterable[Guard]) -> bool:
     """Whether a change is made to the message that says it is the system text: ``message["role"] == "system"``."""
-    tests = [g.test for g in guards if g.sense and isinstance(g.test, Test) and g.test.op == "=="]
+    each = (part for guard in guards for part in _each(guard))
+    tests = [g.test for g in each if g.sense and isinstance(g.test, Test) and g.test.op == "=="]
     return any(isinstance(p, Literal) and p.value in SYSTEM_ROLES for test in tests for p in test.parts)
 
 

@@ -151,6 +151,9 @@ def first_element(sequence: Seq, span: Span, name: str) -> Value:
         front.append(item)
         if isinstance(item, One) and (not item.optional or role_of(item.value) in SYSTEM_ROLES):
             break
+    system = [turn for i in front for turn in options(i.value) if role_of(turn) in SYSTEM_ROLES]
+    if system:
+        return join(system)  # no turn is said before it
     edits = [e for i in front if isinstance(i, (History, Base)) for e in i.edits]
     if any(isinstance(i, Base) for i in front) or any(e.kind == "window" for e in (*sequence.edits, *edits)):
         return any_element(sequence, span, name)
