@@ -196,9 +196,21 @@ class Causes:
         kept = next((n for n, step in enumerate(origin.steps) if step.message.startswith(KEPT)), None)
         if kept is None and origin.kind != "reply":  # an answer is not known to be kept where its text is read
             return CALL
-        place = origin.steps[kept - 1].span if kept else origin.span
+        passed = [origin.span, *(step.span for step in origin.steps[: kept or 0])]
+        seen = [level for span in passed if (level := self._level_on_way(span)) is not None]
+        if seen and origin.kind == "reply" and (asking := self.ev.program.function_at(origin.span)) is not None:
+            seen.append(self._runs_at(asking, origin.span, 0))
+        if seen:
+            return max(min(seen), CALL)  # not renewed more often than all of the code runs that it comes through
+        place = passed[-1]
         function = self.ev.program.function_at(place) or self._script_at(place)
         return CALL if function is None else max(self._runs_at(function, place, 0), CALL)
+
+    def _level_on_way(self, place: Span) -> int | None:
+        """How often code of a function on the way runs; ``None`` for code of others."""
+        function = self.ev.program.function_at(place)
+        frame = next((f for f in self.chain.frames if f.function is function), None)
+        return objects.level_of_line(self.ev, frame, place) if frame is not None else None
 
     def _script_at(self, place: Span) -> Function | None:
         """The body of the module on the way that a place outside all functions stands in."""

@@ -10,6 +10,7 @@ from promptlint.code.expression import (
 )
 from promptlint.frozen import replace
 from promptlint.link import conditions, containers, mutations
+from promptlint.link.guards import asks_of_first
 from promptlint.link.messages import MESSAGES_NAMES, SYSTEM_ROLES, is_history_name, role_of
 from promptlint.link.values import (
     CALL,
@@ -36,6 +37,7 @@ from promptlint.link.values import (
     Text,
     Untouched,
     Value,
+    as_it_was,
     by_role,
     join,
     options,
@@ -261,21 +263,29 @@ def holds_base(value: Value, root: object) -> bool:
     return isinstance(value, Seq) and any(contains_base(i, root) for i in value.items)
 
 
+def _is_system(item: Item) -> bool:
+    return isinstance(item, One) and role_of(item.value) in SYSTEM_ROLES
+
+
+def _begins(item: Item) -> bool:
+    """Whether an element is a system text that is put ahead of turns that do not begin with one."""
+    return _is_system(item) and asks_of_first(g.test for g in item.guards if g.test is not None)
+
+
 def _first_anew(before: Seq, edits: list[Edit], front: tuple[Item, ...]) -> One | None:
     """The system text that a step puts in the first place of a list that holds one there, or nothing yet."""
     edit = next((e for e in edits if e.first and e.value is not None), None)
     if edit is None or edit.value is None:
         return None
-    old = next((i for i in before.items[:1] or front), None)
+    old = next(filter(_is_system, (*before.items[:1], *front)), None)
     if old is None:
-        return One(edit.value, edit.span) if role_of(edit.value) in SYSTEM_ROLES else None
-    if not isinstance(old, One) or role_of(old.value) not in SYSTEM_ROLES:
-        return None
-    new = edit.value
+        begun = before.items or front
+        return One(edit.value, edit.span) if not begun and role_of(edit.value) in SYSTEM_ROLES else None
+    new = _entered(edit.value, Step(edit.span, f"{KEPT}in the first message"))
     if isinstance(new, Map) and isinstance(old.value, Map):
         written = {k: e for k, e in new.entries.items() if not e.optional}
         new = Map({**old.value.entries, **written}, edit.span)
-    return One(new, edit.span)
+    return One(new, edit.span, guards=edit.guards)
 
 
 def _is_old(value: Value) -> bool:
@@ -324,9 +334,14 @@ def _grown_list(before: Seq, value: Seq, root: object, span: Span, level: int, h
     edits = list(base.edits) + [e for e in value.edits if e not in base.edits]
     if (anew := _first_anew(before, edits, front)) is not None:
         # What stands in the first place is a system text that is written at every send, and no old turn.
-        before = replace(before, items=(anew, *before.items[1:]))
+        before = replace(before, items=(anew, *before.items[any(map(_is_system, before.items[:1])) :]))
         edits = [e for e in edits if not e.first]
-        front = tuple(i for i in front if role_of(i.value) not in SYSTEM_ROLES)
+        front = tuple(i for i in front if not _is_system(i))
+    elif history and (begun := next(filter(_begins, front), None)) is not None:
+        # Put there only while there is none: what it said when the conversation began.
+        if not any(map(_is_system, before.items[:1])):
+            before = replace(before, items=(replace(begun, held=begun.value.change(as_it_was)), *before.items))
+        front = tuple(i for i in front if not _begins(i))
     for item in front if history or mutations.is_sent(before.items) else ():  # else only built from its end
         edits.append(Edit("prepend", item.span, "what is added here", item.guards, value=item.value))
     if not (front or back or edits):

@@ -22,7 +22,6 @@ from promptlint.frozen import record, replace
 from promptlint.link import aged, conditions, containers, fills, growth, mutations, strings, thinking
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
-    SESSION,
     Base,
     Choice,
     Const,
@@ -45,6 +44,7 @@ from promptlint.link.values import (
     Text,
     Type,
     Value,
+    as_it_was,
     join,
     listed,
     of_grown,
@@ -160,14 +160,8 @@ def first_element(sequence: Seq, span: Span, name: str) -> Value:
     kept = replace(sequence, items=tuple(i for i in front if not isinstance(i, One)))
     values = [i.value for i in front if isinstance(i, One)]
     if kept.items:
-        values.append(any_element(kept, span, name).change(_as_it_was))
+        values.append(any_element(kept, span, name).change(as_it_was))
     return join(values) if values else any_element(sequence, span, name)
-
-
-def _as_it_was(origin: Origin) -> Origin:
-    """What an element depends on that was there when the conversation began."""
-    axes = (origin.axes - {Axis.CALL, Axis.TURN}) | {Axis.CONVERSATION}
-    return replace(origin, level=min(origin.level, SESSION), axes=axes)
 
 
 def _any_of_rest(rest: Value, span: Span, name: str) -> Hole:

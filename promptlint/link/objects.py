@@ -185,6 +185,8 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
         methods = [own] if own is not None else []
     if methods:
         return join(method(ev, base, m, span, frame) for m in methods)
+    if (inherited := _of_client(ev, base, name, span)) is not None:
+        return inherited
     if hasattr(str, name) and (member := strings.member_text(ev, base)) is not None:
         return ev.attribute(member, name, span, frame)
     if (read := getter(ev, base, name)) is not None:
@@ -211,6 +213,16 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
     if not ev.exhausted:
         ev.attribute_cache[key] = value
     return value
+
+
+def _of_client(ev: Evaluator, base: Instance, name: str, span: Span) -> External | None:
+    """A member that an object has of a client of a library, of which its class is made."""
+    clients = sorted(kind for kind in ev.program.foreign_bases(base.cls) if ev.clients_of_type(kind))
+    if not clients or any(
+        name in c.fields or any(m.stores(name) for m in c.methods.values()) for c in ev.program.mro(base.cls)
+    ):
+        return None
+    return External(f"{clients[0]}.{name}", span, instance=True, this=base)
 
 
 def _is_given(ev: Evaluator, cls: Class, name: str, span: Span) -> bool:

@@ -824,6 +824,12 @@ WRITTEN = "written"
 """Kind of the origin of a text, or of rows, that other code of the module writes: it counts if that runs in between."""
 
 
+def as_it_was(origin: Origin) -> Origin:
+    """What an element depends on that was there when the conversation began."""
+    axes = (origin.axes - {Axis.CALL, Axis.TURN}) | {Axis.CONVERSATION}
+    return replace(origin, level=min(origin.level, SESSION), axes=axes)
+
+
 def of_grown(item: History) -> Origins:
     """What text made of a list depends on besides what its elements say: that there are more of them each time."""
     if item.level < CALL:
