@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr, Call
+from promptlint.code.expression import Attr, Call, called_name
 from promptlint.code.index import Function
 from promptlint.code.syntax import SESSION_STORES
 from promptlint.frozen import replace
@@ -57,6 +57,8 @@ _PAGE_NAMES = frozenset(
     ["cursor", "start_cursor", "next_cursor", "page_token", "next_token", "starting_token", "pageToken", "nextToken"]
 )
 """What a load is given that begins where the one before it ended."""
+_RUNS = frozenset(("execute", "scalars", "exec", "stream", "stream_scalars", "fetch_all"))
+"""Methods that run a query they are given, which may be limited (sqlalchemy, sqlmodel, databases)."""
 _LIMIT_NAMES = frozenset(
     [
         "limit",
@@ -467,7 +469,10 @@ def _window(args: Given) -> int | None:
         limits = name in _LIMIT_NAMES or (name == "Limit" and newest_first)
         if limits and isinstance(value, Const) and isinstance(value.value, int) and value.value > 1:
             return value.value
+    runs = called_name(args.node) in _RUNS
     for value in args.values:
+        if runs and isinstance(value, Hole) and value.window is not None:
+            return value.window
         known = literal(value) if isinstance(value, Text) else None
         if known is None and isinstance(value, Text):
             known = "".join(p.text or "{" for p in value.pieces)
