@@ -33,6 +33,7 @@ from promptlint.link.values import (
     Entry,
     External,
     FilePath,
+    History,
     Hole,
     Instance,
     Item,
@@ -290,7 +291,7 @@ def _dict_method(ev: Evaluator, this: Map, name: str, args: Given) -> Value:
             if isinstance(found, Hole):
                 return base_marker(fallback, Cell(this.base, key))
             return found
-        return join((found, fallback)) if fallback is not None else found
+        return join((found, fallback)) if fallback is not None and not _has_begun_as(found, fallback) else found
     if name == "items":
         items: list[Item] = [
             One(Seq("tuple", (One(text(k, e.span), e.span), One(e.value, e.span)), e.span), e.span, e.optional)
@@ -315,6 +316,14 @@ def _dict_method(ev: Evaluator, this: Map, name: str, args: Given) -> Value:
     if name == "format" and this.type is not None:
         return args.hole()
     return args.hole(union(this.origins(), args.origins))
+
+
+def _has_begun_as(found: Value, fallback: Value) -> bool:
+    """Whether a kept list is known to begin with all that stands for it where there is none yet."""
+    if not isinstance(found, Seq) or not isinstance(fallback, Seq) or not fallback.known:
+        return False
+    held = {i.span for i in found.items if isinstance(i, One)}
+    return any(isinstance(i, History) for i in found.items) and all(i.span in held for i in fallback.items)
 
 
 def _listed(ev: Evaluator, row: SourceRow, name: str, args: Given) -> Value:
