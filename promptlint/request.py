@@ -228,7 +228,7 @@ class Mutator:
     behind: bool = False
     """Whether the turns behind the changed one, which were sent with it, are part of the next request."""
     bulk: bool = False
-    """Whether a window drops several turns at once, so that it is not full again for some turns."""
+    """Whether a change takes several turns at once, so that it is not due again for some turns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,9 @@ while True:
 No automatic fix: shortening at another time changes what the model reads.
 
 ## Limits
-One bulk rewrite above a threshold (compaction near the context limit) is reported as information only. Moving cache
-markers changes no text and is not reported.
+One bulk rewrite above a threshold (compaction near the context limit) is reported as information only, a summary once
+there are a few messages as a warning: it comes back after some turns. Moving cache markers changes no text and is not
+reported.
 """
 
 from collections.abc import Iterator
@@ -62,7 +63,7 @@ def check(conversation: Conversation) -> Iterator[Finding]:
                 f"{mutator.what} changes messages that were already sent: nothing behind the first of them can be "
                 "reused",
                 "shorten a message once, before it is first sent; or rewrite in bulk, rarely, above a threshold",
-                Severity.ERROR,
+                Severity.WARNING if mutator.bulk else Severity.ERROR,
                 Confidence.HIGH,
                 OPTIONS,
             )

@@ -716,7 +716,7 @@ class _Builder(Layout):
             if edit.kind == "window":
                 guard, bulk = self._guard_of_window(edit, guard, limit)
             elif guard == "threshold" and limit is not None and limit <= LARGE_MESSAGES:
-                guard = "always"
+                guard, bulk = "always", edit.what == SUMMARY
             if edit.kind == "prepend" and (
                 (function in cutting and _retold(edit))
                 or not self._prepends_history()

@@ -228,9 +228,17 @@ def _may_share(main: Request, side: Request) -> bool:
 
 def _fork(main: Request, side: Request, region: Region, confidence: Confidence) -> Iterator[Fork]:
     apart = (main.site.span, main.path) != (side.site.span, side.path)
-    place = odd_place(main, side) if apart and not side.open and main.facts.caches else None
+    shares = apart and not side.open and main.facts.caches and not _begins_otherwise(side, main)
+    place = odd_place(main, side) if shares else None
     if place is not None and _goes_to_one_model(main, side):
         yield Fork(main, side, region, place, confidence)
+
+
+def _begins_otherwise(side: Request, main: Request) -> bool:
+    """Whether words that the other request does not send stand ahead of the turns: a prompt of its own."""
+    first = next((s for s in side.segments if s.region not in (Region.TOOLS, Region.SYSTEM)), None)
+    words = first.text if first is not None and first.kind is not Kind.HISTORY else None
+    return bool(words) and all(s.text != words for s in main.segments)
 
 
 def _goes_to_one_model(main: Request, side: Request) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from promptlint import engine
 from promptlint.config import Settings
-from promptlint.finding import Finding, Scope
+from promptlint.finding import Finding, Scope, Severity
 
 ATTEMPTS = """\
 from openai import OpenAI
@@ -81,6 +81,41 @@ while True:
     session.ask(input())
 """
 
+SUMMED = """\
+from openai import OpenAI
+
+client = OpenAI()
+RULES = {"role": "system", "content": "Answer briefly. " * 600}
+
+
+def tokens_of(turns):
+    return sum(len(turn["content"]) // 4 for turn in turns)
+
+
+def shorten(turns):
+    told = "\\n".join(turn["content"] for turn in turns)
+    asked = [{"role": "user", "content": f"Sum up: {told}"}]
+    reply = client.chat.completions.create(model="gpt-4.1", messages=asked)
+    turns[:] = [{"role": "user", "content": "So far: " + reply.choices[0].message.content}]
+
+
+class Session:
+    def __init__(self):
+        self.turns = []
+
+    def ask(self, text):
+        self.turns.append({"role": "user", "content": text})
+        if tokens_of(self.turns) > TOKENS:
+            shorten(self.turns)
+        reply = client.chat.completions.create(model="gpt-4.1", messages=[RULES, *self.turns])
+        self.turns.append({"role": "assistant", "content": reply.choices[0].message.content})
+
+
+session = Session()
+while True:
+    session.ask(input())
+"""
+
 
 def one(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> Finding:
     (folder / "main.py").write_text(program, "utf-8")
@@ -109,3 +144,12 @@ def test_a_cut_of_many_turns_at_once_is_not_made_on_every_turn(tmp_path: Path, m
     assert "each cut lets the next turn pay again" in one(tmp_path, monkeypatch, BULK).message
     small = BULK.replace("> 30", "> 12")
     assert "each turn drops the oldest message" in one(tmp_path, monkeypatch, small).message
+
+
+def test_a_summary_once_there_are_some_messages_comes_back_after_some_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = one(tmp_path, monkeypatch, SUMMED.replace("TOKENS", "2_500"))
+    assert (found.rule, found.severity) == ("rewritten-history", Severity.WARNING)
+    always = SUMMED.replace("if tokens_of(self.turns) > TOKENS:", "if self.turns:")
+    assert one(tmp_path, monkeypatch, always).severity is Severity.ERROR
