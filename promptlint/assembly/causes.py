@@ -283,7 +283,9 @@ class Causes:
             what = f"the loop variable {origin.what}"
         elif kind == "history":
             kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), "text made from the conversation so far"
-        elif kind in ("reply", "environment", "counter") and "opaque-call" in features and axes & {Axis.CALL, Axis.TURN}:
+        elif (
+            kind in ("reply", "environment", "counter") and "opaque-call" in features and axes & {Axis.CALL, Axis.TURN}
+        ):
             return None  # what is made of it may be one of a few things that seldom change
         elif kind == "reply":
             kind = "state"
