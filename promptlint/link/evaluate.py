@@ -989,11 +989,7 @@ class Evaluator:
         if frame.depth >= MAX_CALL_DEPTH or self.running.count(function) >= 2:
             self.hit_bound = self.hit_bound or frame.depth >= MAX_CALL_DEPTH
             return None
-        this, owner = routine.this, function.owner
-        if isinstance(this, Instance) and owner not in (None, this.cls) and this.cls in self.program.mro(owner):
-            # One of several classes that have the method: here it is the one whose method runs.
-            this = replace(this, cls=owner)
-            routine = replace(routine, this=this)
+        this = routine.this
         arguments = binding.bind_arguments(self, function, routine, node, frame)
         level = frame.level_at(node.loops)
         if externals.is_memoised(self, function):
