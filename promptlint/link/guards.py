@@ -84,6 +84,8 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
             if _measures_one(left) or _measures_one(right):
                 continue
             if _counts(left) or _counts(right):
+                if guard.sense is not (_counts(left) is (test.op in (">", ">="))):
+                    continue  # only while there is little
                 limit = inf if _is_share(left) or _is_share(right) else _limit(ev, left, right, function)
                 if limit is None or limit > ANYTHING:
                     limits.append(limit)
