@@ -278,7 +278,7 @@ class _Builder(Layout):
     def _parameters(self, facts: providers.Facts, watched: bool) -> dict[str, Parameter]:
         """The parameters with their causes and, where a change of one is ``watched`` for, with what decides it."""
         depends = self.parts.depends
-        found = {n: replace(p, causes=self._causes(depends.get(n, ()))) for n, p in self.parts.parameters.items()}
+        found = {n: replace(p, causes=self._causes_of(depends.get(n, ()))) for n, p in self.parts.parameters.items()}
         return {
             name: self._decided(p) if watched and p.text is None and facts.invalidates(name) is not None else p
             for name, p in found.items()

@@ -248,8 +248,21 @@ class Causes:
 
     def _causes(self, origins: Iterable[Origin], where: Span | None = None) -> tuple[Cause, ...]:
         """What makes a value vary that becomes part of the request at ``where``."""
+        return self._causes_of((o for o in origins if not self._goes_with_the_model(o)), where)
+
+    def _causes_of(self, origins: Iterable[Origin], where: Span | None = None) -> tuple[Cause, ...]:
         found = (c for o in origins if (c := self._cause(o)) is not None)
         return tuple(t for c in found if (t := self._told(c, where)) is not None)
+
+    def _goes_with_the_model(self, origin: Origin) -> bool:
+        """Whether the command that changes a value puts another model in the place of the one before.
+
+        Each model has a cache of its own, in which the text is the same as before.
+        """
+        if origin.guard != "command":
+            return False
+        models = (o for value, _, _ in self.parts.values.get("model", ()) for o in value.origins())
+        return any((o.kind, o.span, o.guard) == (origin.kind, origin.span, origin.guard) for o in models)
 
     def _told(self, cause: Cause, where: Span | None) -> Cause | None:
         """The cause with the lifetime that a comment gives on the way of its value; ``None`` when it is constant."""
