@@ -46,6 +46,7 @@ from promptlint.link.switches import SWITCHED, asks_for_command, in_loop, makes_
 from promptlint.link.values import (
     CALL,
     SESSION,
+    Const,
     Edit,
     Entry,
     External,
@@ -100,6 +101,9 @@ _SAID = frozenset(("user", "input", "state", "loop"))
 RESTORES = frozenset(("initialize", "initialise", "init", "load", "open", "restore", "reload", "resume"))
 """Methods that bring back the turns of an earlier run of the program."""
 MAX_WAYS = 3
+MOST_TOKENS = frozenset(("max_tokens", "max_completion_tokens", "max_output_tokens"))
+A_WORD = 32
+"""Tokens that hold no more than the name of a class, or a yes."""
 MAX_ASKING = 3
 """Calls of a method that cuts a history which a finding names."""
 
@@ -217,7 +221,7 @@ class _Builder(Layout):
             path=(*self.chain.steps, *built),
             root=self.root_span,
             branches=tuple(self._branches()) if watched else (),
-            seldom=reuse.turns and self._is_seldom(),
+            seldom=self._is_seldom(reuse),
             pace=pace.of(self.ev, self.chain) if self.breakpoints else None,
             parallel=self._parallel(facts, reuse),
             usage=self._usage(),
@@ -353,11 +357,15 @@ class _Builder(Layout):
                     span = frame.module.span(guard.test.at)
                     yield Branch(span, guard.sense, self._causes_of_test(guard, frame), kind)
 
-    def _is_seldom(self) -> bool:
-        """Whether a test of the size of the conversation, against a large limit, stands on the way to the sink."""
+    def _is_seldom(self, reuse: Reuse) -> bool:
+        """Whether a test of the size of the conversation, against a large limit, stands on the way to the sink.
+
+        What does not repeat the turns is sent seldom enough once there are a few of them: their number begins anew.
+        """
         for frame, call in zip(self.chain.frames, self.chain.calls, strict=True):
             guard, limit = guard_of(self.ev, call.tests, frame.function)
-            if guard == "threshold" and limit is not None and limit > LARGE_MESSAGES:
+            few = not reuse.turns and reuse.repeats != "loop" and (limit is None or limit <= LARGE_MESSAGES)
+            if guard == "threshold" and (few or (reuse.turns and limit is not None and limit > LARGE_MESSAGES)):
                 return True
         return False
 
@@ -697,6 +705,8 @@ class _Builder(Layout):
                 continue
             if edit.kind == "window" and function is self.frame.function and TELLS_BRIEFLY.search(function.name):
                 continue  # what is to be summarised: the next summary is of other turns
+            if edit.kind == "window" and self._asks_for_a_word():
+                continue
             if edit.kind == "window" and asks_of_first(g.test for g in edit.guards if g.test is not None):
                 continue
             causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()
@@ -744,6 +754,12 @@ class _Builder(Layout):
             if edit.kind == "window":
                 size = f" to {edit.keeps} messages" if edit.keeps is not None else ""
                 cuts = (*cuts, Step(edit.span, f"{edit.what} also cuts this history{size}"))
+
+    def _asks_for_a_word(self) -> bool:
+        """Whether the answer is a few tokens long: a message is sorted, to which the turns before it are a hint."""
+        limits = (v for k, v in self.sink.call.keywords if k in MOST_TOKENS)
+        known = [o.value for v in limits for o in options(self.ev.eval(v, self.frame)) if isinstance(o, Const)]
+        return any(isinstance(n, int) and n <= A_WORD for n in known)
 
     def _asked_for(self, edit: Edit) -> Iterator[Step]:
         """The calls that bring a cut about, when no function on the way to the sink makes it."""
