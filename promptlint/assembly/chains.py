@@ -25,7 +25,7 @@ from promptlint.code.expression import (
 from promptlint.code.index import Function
 from promptlint.frozen import record
 from promptlint.knowledge import EntryRow
-from promptlint.link import binding, callers
+from promptlint.link import binding, callers, runs
 from promptlint.link.sinks import chain
 from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, Value, options, truth
 from promptlint.span import Span, Step
@@ -105,9 +105,9 @@ def _paths(ev: Evaluator, function: Function, below: tuple[callers.Caller, ...])
     found = [c for c in calling if c.function not in on_path]
     entry = entry_of(ev, function)
     if not found or (entry is not None and not is_started(entry)):
-        # What registers an entry does not call it: nothing above matters.
+        # What registers an entry does not call it: nothing above matters, but where a graph is run on its state.
         yield Within((function, below)) if calling and not found and entry is None else (function, below)
-        return
+        found = [c for c in found if runs.RUN in c.features]
     yield from _in_turn([_paths(ev, caller.function, (caller, *below)) for caller in found])
 
 

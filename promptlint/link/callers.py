@@ -92,11 +92,13 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
 
 def _as_value(ev: Evaluator, function: Function) -> Iterator[Caller]:
     """The calls of a function through what it is handed to or kept in."""
+    from promptlint.link import runs
     from promptlint.link.carried import Carried
 
     carried = Carried(ev, function)
     for caller, call in ev.program.handed_over(function.name, function.module):
         yield from list(carried.by_name(caller, call, function.name)) or _by_reference(ev, function, caller, call)
+        yield from runs.of_node(ev, function, caller, call)
     if len(ev.program.project.files) <= MANY_FILES:
         yield from carried.kept()
 
