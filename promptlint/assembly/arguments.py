@@ -130,10 +130,8 @@ class Arguments(Causes):
             self._documented(value, span, optional)
             return
         if part == "piped":
-            for chain in options(self._receiver()):
-                if isinstance(chain, External) and prompts.model_of(self.ev, chain) is not None:
-                    made = prompts.sent(self.ev, chain, value, self.sink.call, self.frame)
-                    self._place("input", name, made, span, optional, {})
+            for made in prompts.sent(self.ev, self._receiver(), value, self.sink.call, self.frame):
+                self._place("input", name, made, span, optional, {})
             return
         if part == "clients":
             self._clients(name, value, span)
@@ -155,7 +153,7 @@ class Arguments(Causes):
         outside = span.path != self.span.path or not self.span.line <= span.line <= self.span.end_line
         if self.built is None and part in ("messages", "input", "prompt") and outside:
             self.built = span
-        self.parts.add(part, value, span, optional)
+        self.parts.add(part, prompts.spoken(value) if part == "input" else value, span, optional)
 
     def _parameter(self, name: str, value: Value, span: Span, optional: bool) -> None:
         for field, leaf in parameters.leaves(value, span, optional).items():
@@ -250,18 +248,19 @@ class Arguments(Causes):
         return self.sink.receiver if self.sink.receiver is not None else Const(None, self.span)
 
     def _receiver_parts(self) -> None:
-        receiver: Value | None = self._receiver()
-        while receiver is not None:
-            following: Value | None = None
-            for option in options(receiver):
-                if isinstance(option, External):
-                    self._client(option, self.span)
-                    following = option.this
-                elif isinstance(option, Hole) and option.type:
-                    self._client_rows(option.type)
-                elif isinstance(option, Hole) and "wrapped-client" in option.features:
-                    self.parts.open.append(option.name)
-            receiver = following
+        self._reached(self._receiver())
+
+    def _reached(self, receiver: Value) -> None:
+        """What an object has a hand in, and what those have that it was taken from or made of."""
+        for option in options(receiver):
+            if isinstance(option, External):
+                self._client(option, self.span)
+                if option.this is not None:
+                    self._reached(option.this)
+            elif isinstance(option, Hole) and option.type:
+                self._client_rows(option.type)
+            elif isinstance(option, Hole) and "wrapped-client" in option.features:
+                self.parts.open.append(option.name)
 
     def _documented(self, value: Value, span: Span, optional: bool) -> None:
         """A class that says in its docstring what is asked for, or an object or text that does."""
@@ -292,15 +291,15 @@ class Arguments(Causes):
                 continue
             model = prompts.model_of(self.ev, option) if prompts.is_chain(self.ev, option) else None
             if model is not None:
-                self._client(model, span)
+                self._reached(model)
             for row in self._client_rows(option.name, option.maker)[:1]:
                 if row.base_url and row.base_url in option.keywords:
                     self.parts.base_urls.append(option.keywords[row.base_url])
                 elif row.base_url and row.provider in _OWN_MODELS and option.instance and "**" not in option.keywords:
                     self.parts.vendors.append(row.provider)
                 for name, part in row.constructor_parts.items():
-                    inner = option.keywords.get(name)
-                    if inner is not None:
+                    inner = option.keywords.get(name)  # what several models are given at once counts once
+                    if inner is not None and all(v is not inner for v, _, _ in self.parts.values.get(part, ())):
                         self._place(part, name, inner, span, False, row.nested.get(name, {}))
                 for part in row.always:
                     self._place(part, "", option, option.span, False, {})

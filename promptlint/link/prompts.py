@@ -6,15 +6,17 @@ by rows (``knowledge.TemplateRow``, ``knowledge.PipeRow``); this module knows wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import Call
 from promptlint.frozen import replace
 from promptlint.knowledge import TemplateRow
 from promptlint.link import containers, mutations, strings
-from promptlint.link.messages import message_of
+from promptlint.link.messages import SYSTEM_ROLES, message_of
 from promptlint.link.values import (
+    Choice,
     Const,
     Edit,
     Entry,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from promptlint.link.frame import Frame
 
 _ROLES = {"human": "user", "ai": "assistant"}
+_SPEAKERS = frozenset(("user", "assistant", *SYSTEM_ROLES))
 _FORMATS = (None, "f-string")
 _MAX_STEPS = 20
 
@@ -158,9 +161,8 @@ def _messages(
             kept = mutations.with_edit(kept, Edit("window", item.span, f"n_messages={most}", keeps=most))
         unknown = not kept.items and not isinstance(given, Seq)
         return replace(kept, items=(Rest(given, item.span),)) if unknown else kept
-    if isinstance(value, Seq) and value.kind in ("tuple", "list") and len(value.items) == 2:
-        role = literal(value.items[0].value) or ""
-        content = value.items[1].value
+    if (pair := _pair(value)) is not None:
+        role, content = pair
         made = _blocks(content, fill) if isinstance(content, Seq) else fill(content)
         return one(role, made, content_span(content, item.span))
     if isinstance(value, Text):
@@ -169,6 +171,28 @@ def _messages(
         inner = _filled(ev, ev.knowledge.templates[value.maker], value, names, rest, node, frame)
         return inner if isinstance(inner, Seq) else one("user", inner, item.span)
     return Seq("list", (item,), item.span)
+
+
+def _pair(value: Value) -> tuple[str, Value] | None:
+    """A message that is written as ``("system", text)``."""
+    if isinstance(value, Seq) and value.kind in ("tuple", "list") and len(value.items) == 2:
+        return literal(value.items[0].value) or "", value.items[1].value
+    return None
+
+
+def spoken(value: Value) -> Value:
+    """What a model is handed, with a message for each such pair in a list."""
+    if not isinstance(value, Seq):
+        return value
+    return replace(value, items=tuple(replace(i, held=_as_message(i.value, i.span)) for i in value.items))
+
+
+def _as_message(turn: Value, span: Span) -> Value:
+    if isinstance(turn, Choice):
+        return join(_as_message(way, span) for way in turn.options)
+    role, content = _pair(turn) or ("", turn)
+    role = _ROLES.get(role, role)
+    return message_of(role, content, content_span(content, span)) if role in _SPEAKERS else turn
 
 
 def _blocks(blocks: Seq, fill: Callable[[Value], Value]) -> Seq:
@@ -242,14 +266,14 @@ def _is_model(ev: Evaluator, step: External) -> bool:
     return step.instance and bool(ev.clients_of_type(step.name)) and not is_chain(ev, step)
 
 
-def sent(ev: Evaluator, chain: External, given: Value, node: Call, frame: Frame) -> Value:
-    """What the steps ahead of the model make of the input of a chain."""
-    ahead = []
-    for step in _steps(ev, chain):
-        if isinstance(step, External) and _is_model(ev, step):
-            break
-        ahead.append(step)
-    return _through(ev, ahead, given, node, frame)
+def sent(ev: Evaluator, called: Value, given: Value, node: Call, frame: Frame) -> Iterator[Value]:
+    """What the steps ahead of the model make of the input of a chain; chains that differ in it only send the same."""
+    ways: dict[tuple[int, ...], list[Value]] = {}
+    for chain in options(called):
+        if isinstance(chain, External) and model_of(ev, chain) is not None:
+            ahead = list(takewhile(lambda s: not (isinstance(s, External) and _is_model(ev, s)), _steps(ev, chain)))
+            ways.setdefault(tuple(map(id, ahead)), ahead)
+    yield from (_through(ev, ahead, given, node, frame) for ahead in ways.values())
 
 
 def _through(ev: Evaluator, steps: list[Value], value: Value, node: Call, frame: Frame) -> Value:
