@@ -6,12 +6,17 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr, Call, Definition, DictOf, Either, Expr, Literal, SeqOf, is_none
+from promptlint.code.expression import Call, Definition, DictOf, Either, Expr, Literal, SeqOf, is_none
 from promptlint.code.index import Function, Module, terminal
 from promptlint.codebase.program import called_name, reference_name
+from promptlint.link import containers, runs
+from promptlint.link.callers import meant
+from promptlint.link.loops import Binding
+from promptlint.link.values import Map, Seq, Value, literal
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
 
 _TO_TOOLS = {"tools_condition": ("tools",)}
 """Prebuilt routing functions, with the nodes that they lead to."""
@@ -19,21 +24,37 @@ _TO_TOOLS = {"tools_condition": ("tools",)}
 
 def runs_again(ev: Evaluator, function: Function) -> bool:
     """Whether a function is a node that the edges of its graph lead back to, or of a graph that keeps its state."""
-    for around, call in ev.program.handed_over(function.name, function.module):
-        if called_name(call) != "add_node" or not isinstance(call.func, Attr):
-            continue
-        name = _text(call.args[0]) or function.name
-        calls = list(_calls(ev, around.module))
-        edges = dict.fromkeys(_edges(ev, around.module, calls))
-        if _leads(name, name, edges, set()) or any(called_name(c) == "compile" and _keeps(c) for c in calls):
+    for around, call in runs.nodes(ev, function):
+        steps = list(_steps(ev, around.module))
+        edges = dict.fromkeys(e for step in steps for e in _edges(ev, around.module, *step))
+        for frame in _frames(ev, around, call):
+            if meant(ev, function, ev.eval(call.args[-1], frame)) is not None:
+                name = literal(ev.eval(call.args[0], frame)) or function.name
+                if _leads(name, name, edges, set()):
+                    return True
+        if any(called_name(c) == "compile" and _keeps(c) for _, c in steps):
             return True
     return False
 
 
-def _calls(ev: Evaluator, module: Module) -> Iterator[Call]:
+def _steps(ev: Evaluator, module: Module) -> Iterator[tuple[Frame, Call]]:
+    """The calls that build graphs, each time that a loop makes them."""
     names = ("add_node", "add_edge", "add_conditional_edges", "compile")
     for function in dict.fromkeys(f for n in names for f in module.called.get(n, ())):
-        yield from (c for c in ev.summary(function).calls if called_name(c) in names)
+        for call in ev.summary(function).calls:
+            if called_name(call) in names:
+                yield from ((frame, call) for frame in _frames(ev, function, call))
+
+
+def _frames(ev: Evaluator, function: Function, call: Call) -> Iterator[Frame]:
+    """A frame for each element of the list that the loop around a call goes through."""
+    frame = ev.generic(function)
+    loop = ev.summary(function).loops.get(call.loops[-1]) if call.loops else None
+    if loop is None or loop.iterable is None:
+        yield frame
+        return
+    for item in containers.as_seq(ev, ev.eval(loop.iterable, frame), ev.span(frame, call)).items:
+        yield frame.bind(loop.id, Binding(item.value))
 
 
 def _keeps(call: Call) -> bool:
@@ -41,21 +62,28 @@ def _keeps(call: Call) -> bool:
     return any(key == "checkpointer" and not is_none(value) for key, value in call.keywords)
 
 
-def _edges(ev: Evaluator, module: Module, calls: list[Call]) -> Iterator[tuple[str, str]]:
-    for call in calls:
-        given = [*call.args, *(v for _, v in call.keywords)]
-        match called_name(call), given:
-            case "add_edge", [start, end, *_]:
-                starts = start.items if isinstance(start, SeqOf) else (start,)
-                yield from ((s, e) for n in starts if (s := _text(n)) and (e := _text(end)))
-            case "add_conditional_edges", [start, path, *ways]:
-                source = _text(start)
-                ends = list(_texts(ways[0])) if ways else list(_chosen(ev, module, path))
-                yield from ((source, end) for end in ends if source)
-            case "add_node", [first, *rest]:
-                routine = rest[0] if rest else first
-                name = _text(first) or reference_name(first)
-                yield from ((name, end) for end in _chosen(ev, module, routine) if name)
+def _edges(ev: Evaluator, module: Module, frame: Frame, call: Call) -> Iterator[tuple[str, str]]:
+    given = [*call.args, *(v for _, v in call.keywords)]
+    match called_name(call), given:
+        case "add_edge", [start, end, *_]:
+            ends = list(_named(ev.eval(end, frame)))
+            yield from ((source, e) for source in _named(ev.eval(start, frame)) for e in ends)
+        case "add_conditional_edges", [start, path, *ways]:
+            ends = list(_named(ev.eval(ways[0], frame)) if ways else _chosen(ev, module, path))
+            yield from ((source, e) for source in _named(ev.eval(start, frame)) for e in ends)
+        case "add_node", [first, *rest]:
+            name = literal(ev.eval(first, frame)) or reference_name(first)
+            yield from ((name, end) for end in _chosen(ev, module, rest[0] if rest else first) if name)
+
+
+def _named(value: Value) -> Iterator[str]:
+    """The nodes that a text, a list of texts or a dict with texts names."""
+    if (name := literal(value)) is not None:
+        yield name
+    elif isinstance(value, Seq):
+        yield from (name for item in value.items if (name := literal(item.value)) is not None)
+    elif isinstance(value, Map):
+        yield from (name for entry in value.entries.values() if (name := literal(entry.value)) is not None)
 
 
 def _chosen(ev: Evaluator, module: Module, node: Expr) -> Iterator[str]:
@@ -96,10 +124,6 @@ def _texts(node: Expr, depth: int = 0) -> Iterator[str]:
             for key, target in keywords:
                 if key == "goto":
                     yield from _texts(target, depth + 1)
-
-
-def _text(node: Expr) -> str:
-    return node.value if isinstance(node, Literal) and isinstance(node.value, str) else ""
 
 
 def _leads(start: str, end: str, edges: dict[tuple[str, str], None], seen: set[str]) -> bool:

@@ -98,7 +98,7 @@ def _as_value(ev: Evaluator, function: Function) -> Iterator[Caller]:
     carried = Carried(ev, function)
     for caller, call in ev.program.handed_over(function.name, function.module):
         yield from list(carried.by_name(caller, call, function.name)) or _by_reference(ev, function, caller, call)
-        yield from runs.of_node(ev, function, caller, call)
+    yield from runs.of_node(ev, function)
     if len(ev.program.project.files) <= MANY_FILES:
         yield from carried.kept()
 

@@ -11,7 +11,7 @@ from promptlint.code.index import Function
 from promptlint.codebase.program import called_name
 from promptlint.frozen import replace
 from promptlint.link.callers import Caller, meant
-from promptlint.link.values import Hole, Routine, options
+from promptlint.link.values import External, Hole, Routine, options
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -20,14 +20,33 @@ RUN = "graph-run"
 _RUNS = ("invoke", "ainvoke", "stream", "astream", "astream_events")
 
 
-def of_node(ev: Evaluator, function: Function, builder: Function, added: Call) -> Iterator[Caller]:
-    """The runs of the graph that ``builder`` makes a node of a function in, as calls of the function."""
-    if called_name(added) != "add_node" or not added.args:
-        return
-    routine = meant(ev, function, ev.resolve(added.args[-1], ev.generic(builder)))
-    changed = _changed(ev, builder) if routine is not None else None
-    if routine is None or changed is None:
-        return
+def nodes(ev: Evaluator, function: Function) -> Iterator[tuple[Function, Call]]:
+    """The calls that make a node of a function, by its name or as what its maker returns, and where they stand."""
+    near, maker = function.module, function.parent
+    adding = list(ev.program.handed_over(function.name, near))
+    if maker is not None and not isinstance(maker.node, ast.Module):
+        makers = dict.fromkeys(
+            f for f, _ in ev.program.calls_named(maker.name, near) if f.module.called.get("add_node")
+        )
+        adding += [(f, call) for f in makers for call in ev.summary(f).calls]
+    for builder, call in adding:
+        if called_name(call) == "add_node" and call.args and _node(ev, function, builder, call) is not None:
+            yield builder, call
+
+
+def _node(ev: Evaluator, function: Function, builder: Function, added: Call) -> Routine | None:
+    return meant(ev, function, ev.resolve(added.args[-1], ev.generic(builder)))
+
+
+def of_node(ev: Evaluator, function: Function) -> Iterator[Caller]:
+    """The runs of the graphs that a function is a node of, as calls of it."""
+    for builder, added in nodes(ev, function):
+        routine, changed = _node(ev, function, builder, added), _changed(ev, builder)
+        if routine is not None and changed is not None:
+            yield from _runs(ev, builder, routine, changed)
+
+
+def _runs(ev: Evaluator, builder: Function, routine: Routine, changed: set[str]) -> Iterator[Caller]:
     for name in _RUNS:
         for caller, run in ev.program.calls_named(name, builder.module):
             state = _state(run)
@@ -49,11 +68,17 @@ def _state(run: Call) -> DictOf | None:
 
 
 def _is_run_of(ev: Evaluator, caller: Function, run: Call, builder: Function) -> bool:
-    """Whether what is run was made in the function that adds the nodes."""
-    if not isinstance(run.func, Attr):
-        return False
-    made = options(ev.resolve(run.func.base, ev.generic(caller)))
-    return any(isinstance(o, Hole) and ev.program.function_at(o.span) is builder for o in made)
+    """Whether what is run was made in the function that adds the nodes, or of what that gives."""
+    for made in options(ev.resolve(run.func.base, ev.generic(caller))) if isinstance(run.func, Attr) else ():
+        maker = ev.program.function_at(made.span) if isinstance(made, Hole) else None
+        if maker is builder:
+            return True
+        compiling = (c for c in ev.summary(maker).calls if called_name(c) == "compile") if maker is not None else ()
+        for func in (c.func for c in compiling if isinstance(c.func, Attr)):
+            graphs = options(ev.resolve(func.base, ev.generic(maker))) if maker is not None else ()
+            if any(isinstance(g, (Hole, External)) and ev.program.function_at(g.span) is builder for g in graphs):
+                return True
+    return False
 
 
 def _changed(ev: Evaluator, builder: Function) -> set[str] | None:
@@ -61,10 +86,13 @@ def _changed(ev: Evaluator, builder: Function) -> set[str] | None:
     keys: set[str] = set()
     for call in ev.summary(builder).calls:
         if called_name(call) == "add_node" and call.args:
-            nodes = [o for o in options(ev.resolve(call.args[-1], ev.generic(builder))) if isinstance(o, Routine)]
-            if not nodes:
-                return None
-            keys.update(key for node in nodes for key in _set_in(node.function))
+            for node in options(ev.resolve(call.args[-1], ev.generic(builder))):
+                if isinstance(node, Routine):
+                    keys.update(_set_in(node.function))
+                elif isinstance(node, External) and node.name.endswith(".ToolNode"):
+                    keys.add("messages")
+                else:
+                    return None
     return keys
 
 
