@@ -878,7 +878,7 @@ class Evaluator:
         made = objects.as_declared(self, made, function, span)
         if cut and not isinstance(made, (Seq, Map, Instance)):
             made = externals.unfollowed(self, made, node, frame)
-        result = self._made_of_turns(made, target, span)
+        result = self._made_of_turns(loops.settled(made, self.summary(function)), target, span)
         if isinstance(result, (Seq, Map)) or result.origins():
             step = Step(
                 span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda"

@@ -16,6 +16,7 @@ from promptlint.code.expression import (
     LoopState,
     Mutate,
     Phi,
+    Summary,
     each_once,
 )
 from promptlint.frozen import record, replace
@@ -211,6 +212,18 @@ def _by_turns(value: Value, origin: Origin) -> Value:
     if isinstance(value, Hole):
         return replace(value, deps=union((origin,), value.deps))
     return Choice(tuple(_by_turns(o, origin) for o in value.options)) if isinstance(value, Choice) else value
+
+
+def settled(value: Value, made_by: Summary) -> Value:
+    """A list as it is once the function that filled it in a loop has returned it: it grows no more."""
+    if not isinstance(value, Seq) or not any(_is_filled_in(item, made_by) for item in value.items):
+        return value
+    items = (Many(i.held, i.span, True) if _is_filled_in(i, made_by) else i for i in value.items)
+    return replace(value, items=tuple(items))
+
+
+def _is_filled_in(item: Item, body: Summary) -> bool:
+    return isinstance(item, History) and isinstance(item.root, Phi) and item.root.loop in body.loops
 
 
 def made_here(value: Value, span: Span) -> Value:
