@@ -689,11 +689,17 @@ class Evaluator:
         items: list[One | Many | Rest] = []
         order: Origins = ()
         edits: tuple[Edit, ...] = ()
-        for part in node.items:
+        start = 0
+        for number, part in enumerate(node.items):
             if isinstance(part, Star):
                 value = self.eval(part.value, frame)
                 if isinstance(part.value, Slice):
                     value = slices.with_head(value, items, self.span(frame, part.value))
+                    together = slices.behind(self, node.items[number - 1], part, frame) if number else None
+                    if together is not None:
+                        value = together
+                        del items[start:]
+                start = len(items)
                 spread = containers.as_seq(self, value, self.span(frame, part))
                 items.extend(spread.items)  # type: ignore[arg-type]
                 order, edits = union(order, spread.order), (*edits, *spread.edits)

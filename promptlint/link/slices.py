@@ -23,6 +23,7 @@ from promptlint.code.expression import (
     Phi,
     SeqOf,
     Slice,
+    Star,
     Test,
     unchanged,
 )
@@ -305,6 +306,12 @@ def cut_out(ev: Evaluator, node: Binary, rest: Slice, frame: Frame) -> Value | N
     start, head = rest.lower, node.left
     if start is None or rest.upper is not None or rest.step is not None:
         return None
+    if isinstance(head, Binary) and head.op == "+":
+        behind = cut_out(ev, replace(node, left=head.right), rest, frame)
+        first = ev.eval(head.left, frame) if behind is not None else None
+        if behind is None or first is None:
+            return None
+        return containers.binary(ev, "+", first, behind, ev.span(frame, node), ev.snippet(frame, node.at))
     if (changed := aged.of_older(head, rest)) is not None and _ends_where(head.clauses[0][1], rest):  # type: ignore[attr-defined]
         base = ev.eval(rest.base, frame)
         edit = Edit("rewrite", ev.span(frame, changed), ev.snippet(frame, changed.at))
@@ -335,6 +342,13 @@ def cut_out(ev: Evaluator, node: Binary, rest: Slice, frame: Frame) -> Value | N
         return None
     edit = Edit("window", ev.span(frame, node), ev.snippet(frame, node.at), drops=drops)
     return mutations.with_edit(replace(base, copied="shallow"), edit)
+
+
+def behind(ev: Evaluator, head: Expr, rest: Star, frame: Frame) -> Value | None:
+    """``[*x[:a], *x[b:]]``: what the two are together."""
+    if not isinstance(head, Star) or not isinstance(rest.value, Slice):
+        return None
+    return cut_out(ev, Binary(rest.at, "+", head.value, rest.value), rest.value, frame)
 
 
 def _ends_where(head: Expr, rest: Slice) -> bool:
