@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr, Call, DictOf, Literal, Unknown, unchanged
+from promptlint.code.expression import Attr, Call, DictOf, Expr, Literal, Unknown, unchanged
 from promptlint.code.index import Function
 from promptlint.codebase.program import called_name
 from promptlint.frozen import replace
@@ -50,21 +50,23 @@ def _runs(ev: Evaluator, builder: Function, routine: Routine, changed: set[str])
     for name in _RUNS:
         for caller, run in ev.program.calls_named(name, builder.module):
             state = _state(run)
-            if state is None or not _is_run_of(ev, caller, run, builder):
+            if not state or not _is_run_of(ev, caller, run, builder):
                 continue
-            kept = tuple((k, v) for k, v in state.items if isinstance(k, Literal) and k.value not in changed)
-            given = DictOf(state.at, ((None, Unknown(state.at, "state")), *kept))
+            kept = tuple((k, v) for k, v in state if isinstance(k, Literal) and k.value not in changed)
+            given = DictOf(run.at, ((None, Unknown(run.at, "state")), *kept))
             call = replace(run, args=(given,), keywords=())
             ev.keep(given)
             ev.keep(call)
             yield Caller(caller, call, routine, frozenset({RUN}))
 
 
-def _state(run: Call) -> DictOf | None:
-    """The dict that a graph is run on, as it is written."""
+def _state(run: Call) -> tuple[tuple[Expr | None, Expr], ...]:
+    """The entries of the dict, or of the object, that a graph is run on, as it is written; none where it is not."""
     given = run.args[0] if run.args else next((v for k, v in run.keywords if k == "input"), None)
     given = unchanged(given) if given is not None else None
-    return given if isinstance(given, DictOf) else None
+    if isinstance(given, Call):
+        return tuple((Literal(given.at, key), value) for key, value in given.keywords if key)
+    return given.items if isinstance(given, DictOf) else ()
 
 
 def _is_run_of(ev: Evaluator, caller: Function, run: Call, builder: Function) -> bool:
