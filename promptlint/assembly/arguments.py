@@ -15,12 +15,13 @@ from promptlint.code.expression import Global, Guard, Literal, Test
 from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow
-from promptlint.link import binding, containers, objects, prompts, strings
+from promptlint.link import binding, channels, containers, objects, prompts, strings
 from promptlint.link.messages import SYSTEM_ROLES, looks_like_messages
 from promptlint.link.values import (
     SESSION,
     Const,
     Edit,
+    Entry,
     External,
     Hole,
     Instance,
@@ -192,7 +193,8 @@ class Arguments(Causes):
         """An option with which the library sends only the newest turns, or one that says how many."""
         if part == "adds-window":
             if not isinstance(value, Const) or value.value:
-                self.cut = self.cut or Edit("window", span, name)
+                shown = name or (value.name.rpartition(".")[2] if isinstance(value, External) else "")
+                self.cut = self.cut or Edit("window", span, shown)
         elif isinstance(value, Const) and isinstance(value.value, int):
             keeps = value.value if part == "window-size" else 2 * value.value
             self.size = Edit("window", span, f"{name}={value.value}", keeps=keeps)
@@ -281,7 +283,10 @@ class Arguments(Causes):
                 if isinstance(option, External) and self.ev.clients_of_type(option.name):
                     self._client(option, span)
                 elif isinstance(option, Routine) and (part := decorators.part_of(self.ev, option.function)) is not None:
-                    self._place(part, name, option, binding.declaration(option.function), item.optional, {})
+                    place = binding.declaration(option.function)
+                    state = channels.with_turns("state", place, self.frame.level_at(self.sink.call.loops))
+                    request = replace(state, entries={**state.entries, "state": Entry(state, place)})
+                    self._place(part, name, replace(option, preset=((request,), ())), place, item.optional, {})
                 else:
                     self.parts.open.append(name)
 

@@ -57,6 +57,7 @@ from promptlint.link.values import (
     Many,
     Map,
     One,
+    Origin,
     Rest,
     Routine,
     Seq,
@@ -78,7 +79,6 @@ from promptlint.request import (
     Parameter,
     Request,
     Reuse,
-    Segment,
     Usage,
 )
 from promptlint.span import Span, Step
@@ -174,11 +174,12 @@ class _Builder(Layout):
         provider = self._provider(model)
         facts = self._least(providers.facts(provider, model))
         facts = self._as_branch_says(facts) if model is None else facts
-        messages = self._served(self._filtered(self._continued(self._messages())))
+        messages = self._served(self._filtered(self._handed_over(self._messages())))
         texts = list(self.parts.values.get("prompt", ()))
         compacts = any(COMPACTS.search(f.function.name) for f in self.chain.frames)  # other turns each time
         if facts.trigger != "explicit" and not compacts and (not self.sink.row.stateful or self._is_fresh()):
             self.transcripts = list(self._told_as_text(messages, texts))
+            self.rows_told = list(self._rows_told(messages, texts))
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
         self.turn_level = self._turn_level(messages)
         self.kept_since = None if self._is_fresh() else self._kept_since()
@@ -189,12 +190,12 @@ class _Builder(Layout):
             elif region == "system":
                 self._system()
             elif region == "messages":
-                self._emit(messages)
+                self._emit_messages(messages)
                 for value, span, optional in texts:
                     self._prompt(value, span, optional)
         for region in ("tools", "system", "messages"):
             if region not in order:
-                {"tools": self._tools, "system": self._system}.get(region, lambda: self._emit(messages))()
+                {"tools": self._tools, "system": self._system}.get(region, lambda: self._emit_messages(messages))()
         for value, span, optional in self.parts.values.get("model", ()):
             if not isinstance(value, External):
                 self._parameter("model", value, span, optional)
@@ -229,12 +230,6 @@ class _Builder(Layout):
             fallback=self.sink.fallback,
             keepers=frozenset(h.span for k in self.histories if (h := self._holder(k)) is not None),
         )
-
-    def _emit(self, messages: list[tuple[Seq, Span]]) -> None:
-        first = len(self.segments)
-        self._emit_messages(messages)
-        if self._are_handed_over(messages):
-            self.segments[first:] = map(_stored, self.segments[first:])
 
     def _tools(self) -> None:
         first = len(self.segments)
@@ -371,9 +366,9 @@ class _Builder(Layout):
 
     def _filtered(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
         """The messages as the functions leave them that the library hands them to."""
-        filters = self.parts.values.get("filter", ())
+        filters = [*self.parts.values.get("filter", ()), *self._makers_of_messages()]
         if not filters and self.cut is None:
-            return messages
+            return self._with_kept(messages)
         sent = self._behind_kept(messages)
         if self.cut is not None:
             sent = [(mutations.with_edit(sequence, self.size or self.cut), place) for sequence, place in sent]
@@ -385,9 +380,17 @@ class _Builder(Layout):
                     sent = [(self._as_filter_leaves(function, sequence, span), place) for sequence, place in sent]
         return sent
 
-    def _continued(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
-        """The messages behind those that the provider keeps, where an argument names these."""
-        return self._after_kept(messages) if self.sink.row.stateful and self.sink.row.continues else messages
+    def _makers_of_messages(self) -> Iterator[tuple[Value, Span, bool]]:
+        """The functions and templates in the place of the system text that make all messages from those so far."""
+        for value, span, optional in self.parts.values.get("system", ()):
+            made = (o for o in options(value) if isinstance(o, (Routine, External)))
+            yield from ((o, span, optional) for o in made if looks_like_messages(self._applied(o)))
+
+    def _with_kept(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
+        """The messages behind those that the library or the provider keeps."""
+        if not self.sink.row.stateful or self._is_made_for_call():
+            return messages
+        return self._after_kept(messages) if self.sink.row.continues else self._behind_kept(messages)
 
     def _behind_kept(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
         """The messages as a library sends them that keeps the turns: what is new is added to them."""
@@ -404,21 +407,21 @@ class _Builder(Layout):
         """The messages with what the server does to old ones, be they in the request or kept by the library."""
         if not self.served:
             return messages
-        if self.sink.row.stateful and self._kept_since() is None:
-            messages = self._behind_kept(messages)
         for edit in self.served:
             messages = [(mutations.with_edit(sequence, edit), place) for sequence, place in messages]
         return messages
 
-    def _as_filter_leaves(self, function: Routine, kept: Seq, span: Span) -> Seq:
-        names = [p.name for p in function.function.parameters if p.kind == "positional"]
-        names = names[1:] if function.function.is_method else names
+    def _as_filter_leaves(self, filtering: Routine | External, kept: Seq, span: Span) -> Seq:
+        state = Map({"messages": Entry(kept, span)}, span, rest=(Hole("state", span),))
+        if isinstance(filtering, External):
+            return containers.as_seq(self.ev, self._applied(filtering, state), span)
+        function = filtering.function
+        names = [p.name for p in function.parameters if p.kind == "positional"][function.is_method :]
         if not names:
             return kept
-        blanks = tuple(Hole(name, span) for name in names[:-1])
-        state = {"messages": Entry(kept, span)}
-        given = kept if names[-1] != "state" else Map(state, span, rest=(Hole("state", span),))
-        made = self.ev.apply(function, (*blanks, given), self.sink.call, self.frame)
+        given = {"state": state} if "state" in names else {names[-1]: kept}
+        arguments = tuple(given.get(name, Hole(name, span)) for name in names)
+        made = self.ev.apply(filtering, arguments, self.sink.call, self.frame)
         for option in options(made):
             entries = option.entries if isinstance(option, Map) else {}
             found = entries.get("llm_input_messages") or entries.get("messages")
@@ -426,7 +429,7 @@ class _Builder(Layout):
                 made = found.value
         lists = [o for o in options(made) if isinstance(o, Seq) or (isinstance(o, Hole) and o.window is not None)]
         if not lists:
-            self.parts.open.append(function.function.name)
+            self.parts.open.append(function.name)
             return kept
         return containers.as_seq(self.ev, join(lists), span)
 
@@ -454,14 +457,17 @@ class _Builder(Layout):
         """Whether the loop that adds to a list is one around the way to the sink: what is outside stays as it is."""
         return isinstance(kept.root, Phi) and any(kept.root.loop in call.loops for call in self.chain.calls)
 
-    def _are_handed_over(self, messages: list[tuple[Seq, Span]]) -> bool:
-        """Whether the messages are made for this call, to an object that keeps them from then on."""
+    def _handed_over(self, messages: list[tuple[Seq, Span]]) -> list[tuple[Seq, Span]]:
+        """The messages; where they are made for this call, as the object holds them that keeps them from then on."""
         items = [i for sequence, _ in messages for i in sequence.items]
-        return (
-            self.sink.row.stateful
-            and bool(items)
-            and all(isinstance(i, One) or (isinstance(i, History) and self._grows_on_errors(i)) for i in items)
-        )
+        made = (isinstance(i, One) or (isinstance(i, History) and self._grows_on_errors(i)) for i in items)
+        if not (self.sink.row.stateful and items and all(made)):
+            return messages
+
+        def held(origin: Origin) -> Origin:
+            return replace(origin, level=min(origin.level, SESSION))
+
+        return [(containers.as_seq(self.ev, s.change(held), place), place) for s, place in messages]
 
     def _kept_since(self) -> int | None:
         """How often the object that keeps the history is made; ``None`` when that is not known, or there is none.
@@ -491,9 +497,12 @@ class _Builder(Layout):
 
     def _is_fresh(self) -> bool:
         """Whether what keeps the history is made for each call, and without tools, which are called in turns."""
+        return self._is_made_for_call() and "tools" not in self.parts.values
+
+    def _is_made_for_call(self) -> bool:
+        """Whether what keeps the history is made for each call."""
         since = self._kept_since()
-        made = since is not None and since >= self.frame.level_at(self.sink.call.loops)
-        return made and "tools" not in self.parts.values
+        return since is not None and since >= self.frame.level_at(self.sink.call.loops)
 
     def _grows_at(self, kept: History) -> int:
         """The level at which a history grows: where the way to the sink first runs a function that adds to it."""
@@ -532,6 +541,9 @@ class _Builder(Layout):
             return False, "", None, frozenset()
         if self.transcripts:
             return True, "the conversation is kept and sent again as text", self.transcripts[0].span, frozenset()
+        if self.rows_told:
+            span = self.rows_told[0].span
+            return True, "rows that say who said what are the turns so far", span, frozenset({"history-by-name"})
         if self.sink.row.stateful and not self._is_fresh():
             return True, "the object keeps the history itself", self.span, frozenset()
         for name in self.named_history:
@@ -858,24 +870,19 @@ def _tightest(mutators: tuple[Mutator, ...]) -> tuple[Mutator, ...]:
     return tuple(m for m in mutators if shows(m))
 
 
-def _stored(segment: Segment) -> Segment:
-    """The segment as part of what is kept once it was sent."""
-    return replace(segment, causes=tuple(replace(c, moment=min(c.moment, Moment.SESSION)) for c in segment.causes))
-
-
 def _retold(edit: Edit) -> bool:
     """Whether what is inserted says no more than what a cut took away: a summary, the system text once more."""
     return edit.value is None or {o.kind for o in edit.value.origins()} <= {"reply", "history"}
 
 
-def _functions(value: Value) -> Iterator[Routine | None]:
-    """The functions in a value or a list; ``None`` for what is not known to be one."""
+def _functions(value: Value) -> Iterator[Routine | External | None]:
+    """The functions and templates in a value or a list; ``None`` for what is not known to be one."""
     for option in options(value):
         if isinstance(option, Seq):
             for item in option.items:
                 yield from _functions(item.value)
         else:
-            yield option if isinstance(option, Routine) else None
+            yield option if isinstance(option, (Routine, External)) else None
 
 
 def _is_loaded(item: Item) -> bool:

@@ -17,13 +17,14 @@ from promptlint.codebase.program import called_name
 from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow
-from promptlint.link import binding, callers, cuts, growth, objects, state
+from promptlint.link import binding, callers, containers, cuts, growth, objects, state
 from promptlint.link.guards import COMPACTS, LARGE_MESSAGES, guard_of, limit_of_calls
 from promptlint.link.switches import (
     SWITCHED,
     asks_for_command,
     begins_anew,
     in_loop,
+    is_tool,
     makes_anew,
     makes_for_itself,
     on_command,
@@ -43,8 +44,10 @@ from promptlint.link.values import (
     History,
     Instance,
     Item,
+    Many,
     Origin,
     Piece,
+    Routine,
     Seq,
     Value,
     options,
@@ -132,6 +135,8 @@ class Causes:
         self.histories: list[History] = []
         self.transcripts: list[History] = []
         """Kept lists of which a prompt tells the turns in one text."""
+        self.rows_told: list[Many] = []
+        """The newest rows of what others keep, such as a channel, of which a prompt tells the turns in one text."""
         self.named_history: list[str] = []
         self.replayed: list[Item] = []
         self.loaded: Span | None = None
@@ -188,6 +193,17 @@ class Causes:
                 if called_name(call) == function.name:
                     return frame.level_at(call.loops)
         return None
+
+    def _tool_at(self, place: Span) -> Function | None:
+        """The tool around a place off the way, which the model calls between two requests."""
+        function = self.ev.program.function_at(place)
+        if function is None or function in self.on_way:
+            return None
+        items = (
+            i for v, span, _ in self.parts.values.get("tools", ()) for i in containers.as_seq(self.ev, v, span).items
+        )
+        given = (o.function for item in items for o in options(item.value) if isinstance(o, Routine))
+        return function if is_tool(function) or function in given else None
 
     def _kept_at(self, origin: Origin) -> int:
         """How often a value is filled in: where other code keeps it, how often the loops on the way run that code."""
@@ -286,7 +302,10 @@ class Causes:
             decided = self._input(origin)
             if decided is None or (decided[0] == "user" and self._is_started_by_hand()):
                 return None
-        if kind == "input":
+        tool = self._tool_at(origin.span) if kind in ("input", GROWN) else None
+        if tool is not None:
+            kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), f"what the model hands to {tool.name}()"
+        elif kind == "input":
             decided = self._input(origin)
             if decided is None:
                 return None
@@ -295,7 +314,9 @@ class Causes:
             kind, axes = "state", frozenset({Axis.CALL})
             what = f"the loop variable {origin.what}"
         elif kind == "history":
-            kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), "text made from the conversation so far"
+            kind, axes = "state", frozenset({Axis.TURN, Axis.CALL})
+            how = "what is looked up with" if "opaque-call" in features else "text made from"
+            what = f"{how} the conversation so far"
         elif (
             kind in ("reply", "environment", "counter") and "opaque-call" in features and axes & {Axis.CALL, Axis.TURN}
         ):
@@ -321,6 +342,8 @@ class Causes:
         if origin.kind == "reply" and guard is None and self._compacts(origin.span):
             guard = "threshold"
         moment = self._moment(self._kept_at(origin))
+        if tool is not None:
+            moment = Moment.LOOP if self.turn_level or self.chain.loops else Moment.CALL
         if SWITCHED in features:
             if not self._switches(origin):
                 return None
@@ -468,9 +491,9 @@ class Causes:
             module = next((m for m in self.ev.program.modules if m.source.path == place.path), None)
             return module is not None and not begins_anew(module, place.line, kept)
         function, write = known
-        if starts_anew(self.ev, function, kept):
+        if starts_anew(self.ev, function, kept, write.guards):
             return False
-        if any(map(asks_for_command, write.guards)) or on_command(self.ev, function, kept):
+        if any(map(asks_for_command, write.guards)) or on_command(self.ev, function, kept, write.guards):
             return True
         places = [(function, write.loops, write.guards)]
         places += [(c.function, c.call.loops, c.call.guards) for c in callers.of(self.ev, function)]

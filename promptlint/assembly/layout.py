@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from promptlint.assembly.arguments import Arguments
@@ -14,7 +14,8 @@ from promptlint.code.expression import Phi
 from promptlint.codebase.program import Program
 from promptlint.finding import Region
 from promptlint.frozen import replace
-from promptlint.link import containers, strings, thinking, values
+from promptlint.link import binding, containers, prompts, strings, thinking, values
+from promptlint.link.guards import COMPACTS
 from promptlint.link.messages import (
     SYSTEM_ROLES,
     by_role_of_source,
@@ -22,6 +23,7 @@ from promptlint.link.messages import (
     is_bare_marker,
     is_fetched,
     is_history_name,
+    looks_like_messages,
     message_of,
     positions,
     reads_role,
@@ -30,7 +32,7 @@ from promptlint.link.messages import (
     role_source,
     roles_of,
 )
-from promptlint.link.switches import SWITCHED
+from promptlint.link.switches import SWITCHED, on_command
 from promptlint.link.values import (
     CALL,
     Choice,
@@ -86,6 +88,7 @@ _METADATA = re.compile(r"(created|updated|sent)(_at)?|timestamp|time|date|(\w+_)
 """Fields of a stored message that say when it was made and which it is: APIs know none of them as text."""
 _ASKED = frozenset(("user", "input"))
 """Kinds of origins that a kept list depends on which holds what both sides said."""
+_WORD = re.compile(r"[a-z]+")
 _SPEAKERS = frozenset(
     (
         *("role", "sender", "speaker", "author", "user", "assistant", "human", "ai", "bot", "agent"),
@@ -133,28 +136,46 @@ class Layout(Arguments):
                     found.extend(content_origins(item.value, "user"))
         return union(*found)
 
-    def _told_as_text(
+    def _lists_told(
         self, messages: list[tuple[Seq, Span]], texts: Sequence[tuple[Value, Span, bool]]
-    ) -> Iterator[History]:
-        """The kept lists that one text of the prompt tells, if what is asked and answered by it is kept there as well.
-
-        A side call that looks at the conversation is answered elsewhere. Nothing where turns are sent as messages.
-        """
+    ) -> Iterator[History | Many]:
+        """The lists that one text of the prompt tells; none where turns are sent as messages."""
         items = [i for sequence, _ in messages for i in sequence.items]
         if any(isinstance(i, (History, Rest, Many)) for i in items):
             return
         contents = [e.value for i in items for o in options(i.value) if isinstance(o, Map) and (e := _content(o))]
         contents += [v for v, _, _ in (*texts, *self.parts.values.get("system", ()))]
-        seen: set[int] = set()
+        told = (p.turns for value in contents for p in _texts_in(value) if p.turns is not None)
+        yield from {id(turns): turns for turns in told}.values()
+
+    def _told_as_text(
+        self, messages: list[tuple[Seq, Span]], texts: Sequence[tuple[Value, Span, bool]]
+    ) -> Iterator[History]:
+        """The kept lists that one text of the prompt tells, if what is asked and answered by it is kept there as well.
+
+        A side call that looks at the conversation is answered elsewhere.
+        """
         sent = {self.span, *(self.ev.span(f, c) for f, c in zip(self.chain.frames, self.chain.calls, strict=True))}
-        for value in contents:
-            for piece in _texts_in(value):
-                if piece.turns is not None and id(piece.turns) not in seen:
-                    seen.add(id(piece.turns))
-                    told, origins = options(piece.turns.kept), piece.turns.kept.origins()
-                    asked = any(o.kind in _ASKED for o in origins) and all(map(_is_turn, told))
-                    if asked and any(o.kind == "reply" and _way_back(o) <= sent for o in origins):
-                        yield piece.turns
+        for turns in self._lists_told(messages, texts):
+            if isinstance(turns, History):
+                told, origins = options(turns.kept), turns.kept.origins()
+                asked = any(o.kind in _ASKED for o in origins) and all(map(_is_turn, told))
+                if asked and any(o.kind == "reply" and _way_back(o) <= sent for o in origins):
+                    yield turns
+
+    def _rows_told(self, messages: list[tuple[Seq, Span]], texts: Sequence[tuple[Value, Span, bool]]) -> Iterator[Many]:
+        """The newest rows of a history that others keep, told by who said what where whatever is said is answered.
+
+        What a command of the user asks about a channel is no turn of it.
+        """
+        if self.chain.entry is None or any(COMPACTS.search(f.name) or on_command(self.ev, f) for f in self.on_way):
+            return
+        for rows in self._lists_told(messages, texts):
+            of = rows.of if isinstance(rows, Many) else None
+            if isinstance(rows, Many) and isinstance(of, Hole) and of.window is not None and is_history_name(of.name):
+                names = (p.name for p in strings.pieces(self.ev, rows.value, rows.span))
+                if not _SPEAKERS.isdisjoint(word for name in names for word in _WORD.findall(name)):
+                    yield rows
 
     def _is_stored_marked(self, marker: Breakpoint) -> bool:
         """Whether the turns that a program stores keep a marker each, as far as they are of a kind."""
@@ -225,17 +246,23 @@ class Layout(Arguments):
         if isinstance(value, Map):
             self._block(One(value, span), region, role, optional, ())
             return
+        inner = self._applied(value)
+        if inner is not value:
+            if any(isinstance(o, Routine) for o in options(inner)):
+                self.parts.open.append(value.function.name if isinstance(value, Routine) else "a template")
+            elif not looks_like_messages(inner):
+                place = binding.declaration(value.function) if isinstance(value, Routine) else span
+                self._blocks(inner, place, region, role, optional)
+        elif not isinstance(value, Const):
+            self._text(value, span, region, role, optional)
+
+    def _applied(self, value: Value, state: Map | None = None) -> Value:
+        """What a function or a template makes when the request is made; anything else is given back as it is."""
         if isinstance(value, Routine):
-            # A function that builds the text when the request is made.
-            inner = self.ev.apply(value, (), self.sink.call, self.frame)
-            if any(isinstance(o, (Routine, Seq)) for o in options(inner)):
-                self.parts.open.append(value.function.name)  # makes all of the messages, not one text
-            else:
-                self._blocks(inner, span, region, role, optional)
-            return
-        if isinstance(value, Const):
-            return
-        self._text(value, span, region, role, optional)
+            return self.ev.apply(value, (), self.sink.call, self.frame)
+        if isinstance(value, External) and value.maker in self.ev.knowledge.templates:
+            return prompts.through(self.ev, [value], state or Map({}, self.span), self.sink.call, self.frame)
+        return value
 
     def _block(self, item: Item, region: Region, role: str | None, optional: bool, order: Origins) -> None:
         self.groups += 1
@@ -332,18 +359,23 @@ class Layout(Arguments):
     ) -> None:
         self.groups += 1
         pieces = strings.pieces(self.ev, value, span)
-        told = [n for n, p in enumerate(pieces) if p.turns is not None] if self.transcripts and not repeats else []
+        told = [n for n, p in enumerate(pieces) if not repeats and self._is_told(p.turns)]
         if told:
             first = Region.FIRST_MESSAGE if region is Region.LAST_MESSAGE else region
             self._runs(pieces[: told[0]], span, first, role, optional, False, order)
-            self._transcript([p.turns for p in pieces if p.turns is not None], pieces[told[0]].span)
+            self._transcript([pieces[n].turns for n in told], pieces[told[0]].span)
             self._runs(pieces[told[-1] + 1 :], span, region, role, optional, False, order)
         else:
             self._runs(pieces, span, region, role, optional, repeats, order)
 
-    def _transcript(self, turns: list[History], span: Span) -> None:
+    def _is_told(self, turns: History | Many | None) -> bool:
+        """Whether a piece of text tells turns of the conversation."""
+        return bool(self.transcripts) if isinstance(turns, History) else any(turns is rows for rows in self.rows_told)
+
+    def _transcript(self, turns: Iterable[History | Many | None], span: Span) -> None:
         """The part of a text that tells the kept turns."""
-        edits = {(e.kind, e.span): e for kept in turns for e in kept.edits if e.kind != "decorate"}
+        made = (e for kept in turns for e in (kept.edits if isinstance(kept, History) else _windows_of(kept)))
+        edits = {(e.kind, e.span): e for e in made if e.kind != "decorate"}
         self.edits.extend((e, len(self.segments)) for e in edits.values())
         self.segments.append(
             Segment(Region.MID_HISTORY, Kind.HISTORY, span, UNKNOWN, None, None, self.groups, (), True, True, "history")
@@ -556,14 +588,8 @@ class Layout(Arguments):
                 origins = tuple(o for o in origins if (o.kind, o.span) not in looked_up)
         value = item.value
         name = value.name if isinstance(value, Hole) else "history"
+        self.edits.extend((edit, len(self.segments)) for edit in _windows_of(item))
         if isinstance(value, Hole):
-            if value.window is not None:
-                self.edits.append(
-                    (
-                        Edit("window", value.span, value.name, keeps=value.window or None, steps=value.cuts),
-                        len(self.segments),
-                    )
-                )
             self.named_history.append(value.name)
         for marker in markers_in(value) if not any(e.kind == "unmark" for e in _edits_of(item)) else ():
             kept = marker if marker.optional else for_each(marker, item)
@@ -573,13 +599,6 @@ class Layout(Arguments):
             self.breakpoints.append(replace(kept, segment=len(self.segments), optional=True))
         if isinstance(item, Many) and item.of is not None and isinstance(item.of, Hole):
             self.named_history.append(item.of.name)
-            if item.of.window is not None:
-                self.edits.append(
-                    (
-                        Edit("window", item.of.span, item.of.name, keeps=item.of.window or None, steps=item.of.cuts),
-                        len(self.segments),
-                    )
-                )
         if isinstance(item, Many):
             self.named_history.append(role_source(item.value))
             loaded = is_fetched(item.of) or (item.of is None and reads_role(item.value))
@@ -688,6 +707,13 @@ def _texts_in(value: Value, depth: int = 0) -> Iterator[Piece]:
 def _for_a_reply(item: Many) -> bool:
     """Whether elements were added one by one, or one for each part of a reply: tool calls that were answered."""
     return item.of is None or (isinstance(item.of, Hole) and not is_history_name(item.of.name))
+
+
+def _windows_of(item: Item | None) -> Iterator[Edit]:
+    """The cuts of what a list of messages was loaded from."""
+    for loaded in (item.value, item.of) if isinstance(item, Many) else (item.value,) if item is not None else ():
+        if isinstance(loaded, Hole) and loaded.window is not None:
+            yield Edit("window", loaded.span, loaded.name, keeps=loaded.window or None, steps=loaded.cuts)
 
 
 def _edits_of(item: Item) -> tuple[Edit, ...]:

@@ -169,6 +169,8 @@ def _settled(node: Expr, path: tuple[str, ...], depth: int = 0) -> tuple[Expr, t
             if not all(_same(way, ways[0]) for way in ways[1:]):
                 break
             node, path = ways[0]
+        elif isinstance(node, After):
+            node = node.before
         else:
             break
     return node, path

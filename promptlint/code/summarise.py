@@ -749,8 +749,15 @@ class _Summariser:
 
     def _edit_cell(self, old: Expr, new: Expr) -> None:
         """When a list that was taken out of a dict changes in place, the dict holds the change."""
-        while isinstance(old, (Mutate, Phi, After)):
-            old = old.base if isinstance(old, Mutate) else old.before
+        waiting = [old]
+        taken: set[Expr] = set()
+        for node in each_once(waiting):
+            waiting.extend(earlier(node))
+            if not earlier(node):
+                taken.add(node)
+        if len(taken) > 1:
+            return  # on another way it is no cell, or one of another dict
+        old = taken.pop()
         if isinstance(old, Item):
             container, key = old.base, old.key
         elif (
@@ -762,7 +769,7 @@ class _Summariser:
         env = self._env()
         path = next((k for k, v in env.items() if v is container), None) or place_of(container)
         # The dict may have changed since: "setdefault" itself is a change.
-        path = path or next((k for k, v in env.items() if isinstance(v, Mutate) and _rooted(v, container)), None)
+        path = path or next((k for k, v in env.items() if _rooted(v, container)), None)
         if path is not None:
             env[path] = Mutate(new.at, "setitem", env.get(path, container), (key, new), self.guards, self.loops)
 

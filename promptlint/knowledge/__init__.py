@@ -97,10 +97,11 @@ class SinkRow:
     then at least one of these keywords (or ``**kwargs``) must be passed. ``stateful``: the receiver keeps the history
     itself and only appends to it; ``keeper`` names the arguments, of the constructor or else of the call, without all
     of which it keeps the history for the length of a call only. ``continues`` names the arguments of a call that is
-    stateful with one of them: what goes on is a conversation that the provider keeps. ``returns`` names methods or keys
-    of the result that give an argument back, with the turns of the call behind it. ``decorates``: the call makes a
-    decorator, and the function below it sends what it returns, which ``parts`` calls "result". ``confidence`` is "high"
-    or "medium".
+    stateful with one of them: what goes on is a conversation that the provider keeps. ``takes`` names classes of
+    messages: a call on a receiver of unknown class that is given a list of those is this one. ``returns`` names
+    methods or keys of the result that give an argument back, with the turns of the call behind it. ``decorates``: the
+    call makes a decorator, and the function below it sends what it returns, which ``parts`` calls "result".
+    ``confidence`` is "high" or "medium".
     """
 
     id: str
@@ -121,6 +122,7 @@ class SinkRow:
     own: bool = False
     """A row of the user's, who may mean a function of the project itself."""
     continues: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
 
     @property
     def suffix(self) -> str:
@@ -220,13 +222,15 @@ class WindowRow:
     """A call that drops the oldest messages.
 
     ``messages`` names the argument with the list (empty: the receiver is the history), ``limit`` the one with the size,
-    counted in ``unit`` ("messages" or "tokens"). ``positional`` names the arguments by position.
+    counted in ``unit`` ("messages" or "tokens"), but in messages where ``counter`` is given ``len``. ``positional``
+    names the arguments by position.
     """
 
     name: str
     messages: str
     limit: str
     unit: str
+    counter: str
     positional: tuple[str, ...]
     because: str
 
@@ -451,7 +455,7 @@ class _Rows:
         requires, distinctive = row.texts("requires", ()), row.flag("distinctive")
         confidence, stateful = row.choice("confidence", ("high", "medium"), "high"), row.flag("stateful")
         keeper, returns, continues = row.texts("keeper", ()), row.mapping("returns"), row.texts("continues", ())
-        decorates = row.flag("decorates")
+        decorates, takes = row.flag("decorates"), row.texts("takes", ())
         parts, nested = header.parts(row, "parts")
         row.done(("call", "types", "parts", "nested", "positional", "requires", "provider"))
         if not set(parts.values()) - {"ignore"} and not nested:
@@ -475,6 +479,7 @@ class _Rows:
             returns,
             decorates,
             continues=continues,
+            takes=takes,
         )
         for call in calls:
             label = f"{types[0].rpartition('.')[0]}.{call}" if types else call
@@ -554,8 +559,9 @@ class _Rows:
         row = _Row(table, where, "name")
         names, messages, limit = row.names("name"), row.text("messages", ""), row.text("limit", "")
         unit, positional = row.choice("unit", ("messages", "tokens"), "messages"), row.texts("positional", ())
-        row.done(("name", "messages", "limit", "unit", "positional"))
-        self.windows += [WindowRow(n, messages, limit, unit, positional, f"{header.file}: {n}") for n in names]
+        counter = row.text("counter", "")
+        row.done(("name", "messages", "limit", "unit", "counter", "positional"))
+        self.windows += [WindowRow(n, messages, limit, unit, counter, positional, f"{header.file}: {n}") for n in names]
 
     def _template(self, table: object, where: str, header: _Header) -> None:
         row = _Row(table, where, "makers")

@@ -20,7 +20,7 @@ from promptlint.code.expression import (
 )
 from promptlint.code.expression import Item as ExprItem
 from promptlint.code.index import Class, Function, Module, Parameter, dotted
-from promptlint.link import callers, containers
+from promptlint.link import callers, channels, containers
 from promptlint.link.values import (
     SESSION,
     Entry,
@@ -50,7 +50,24 @@ if TYPE_CHECKING:
 
 MAX_JOINED_CALLERS = 6
 MAX_ALIASES = 6
-DICTS = frozenset(["typing.TypedDict", "typing_extensions.TypedDict", "TypedDict"])
+DICTS = frozenset(
+    [
+        *("typing.TypedDict", "typing_extensions.TypedDict", "TypedDict"),
+        *("langgraph.graph.MessagesState", "langgraph.graph.message.MessagesState"),
+        *("langgraph.prebuilt.chat_agent_executor.AgentState", "langchain.agents.AgentState"),
+    ]
+)
+
+
+CARRIERS = {
+    "pydantic_ai.RunContext": "deps",
+    "pydantic_ai.tools.RunContext": "deps",
+    "agents.RunContextWrapper": "context",
+    "agents.run_context.RunContextWrapper": "context",
+    "agents.tool_context.ToolContext": "context",
+    "langgraph.runtime.Runtime": "context",
+}
+"""Classes of libraries that hand the program's own object to its functions, and the attribute that holds it."""
 
 
 def receiver(ev: Evaluator, frame: Frame) -> Value | None:
@@ -98,7 +115,7 @@ def given_from_outside(ev: Evaluator, frame: Frame, parameter: Parameter) -> Val
         if _USER.search(parameter.name) and _is_injected(ev, parameter.default, module):
             return entry_value(frame, parameter.name, span)
         return ev.ast_value(parameter.default, module)
-    return entry_value(frame, parameter.name, span)
+    return channels.state_of_graph(ev, frame.function, entry_value(frame, parameter.name, span))
 
 
 _USER = re.compile(r"(^|_)(user|tenant|account|customer|member)(_|$)")
@@ -137,6 +154,10 @@ def declared_value(ev: Evaluator, annotation: ast.expr | None, module: Module, s
         node = node.left
     if isinstance(node, ast.Subscript):
         inner = node.slice
+        held = CARRIERS.get(ev.program.qualified(node.value, module) or "")
+        if held is not None:
+            own = declared_value(ev, inner, module, span)
+            return Map({held: Entry(own, span)}, span, (Hole("context", span),)) if own is not None else None
         if containers_name(node.value) != "Optional":
             return None
         node = inner.elts[0] if isinstance(inner, ast.Tuple) else inner

@@ -37,6 +37,7 @@ from promptlint.link.values import (
     Sent,
     Seq,
     Text,
+    Type,
     Value,
     held_in,
     join,
@@ -247,6 +248,7 @@ def update(target: Map, other: Value, span: Span) -> Map:
     return result
 
 
+_CLASS = re.compile(r"(^|\.)[A-Z]\w*$")
 _ROWS = frozenset(("Items", "items", "rows", "results", "messages", "documents", "records", "data"))
 """Fields of a reply of a store that hold the rows."""
 
@@ -303,6 +305,8 @@ def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
         return conditions.chosen(one, deps) if deps else one
     if isinstance(base, External) and base.name == "os.environ":
         return Hole(shown, span, persistent=True)
+    if isinstance(base, Type) or (isinstance(base, External) and not base.instance and _CLASS.search(base.name)):
+        return base  # a generic class with its parameters: ``Agent[Context]``
     deps = union(base.origins(), _looked_up(key))
     if not isinstance(base, Hole):
         return Hole(shown, span, deps)

@@ -1,4 +1,4 @@
-"""Which class the elements of a dict have: records of a session, a chat or a user, found by a key."""
+"""Which class an attribute holds, or the elements of a dict: records of a session, a chat or a user, found by a key."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
 
 def class_of(ev: Evaluator, node: Expr, function: Function) -> Class | None:
-    """The class of ``self.chats[key]`` or ``CHATS[key]``, by what is declared of the dict or put into it.
+    """The class of ``self.session`` as its constructor makes it, or of ``self.chats[key]`` and ``CHATS[key]``, by what
+    is declared of the dict or put into it.
 
-    To evaluate it would be to ask what the dict holds, and so for the very fields that are being looked for.
+    To evaluate it would be to ask what it holds, and so for the very fields that are being looked for.
     """
+    if isinstance(node, Attr):
+        holder = _class_of_object(ev, node.base, function)
+        return _of_attribute(ev, holder, node.name) if holder is not None else None
     if not isinstance(node, Item):
         return None
     for base in _ways(node.base):
@@ -33,6 +37,44 @@ def class_of(ev: Evaluator, node: Expr, function: Function) -> Class | None:
             if ev.element_classes[key] is not None:
                 return ev.element_classes[key]
     return None
+
+
+def _class_of_object(ev: Evaluator, node: Expr, function: Function) -> Class | None:
+    if isinstance(node, Param):
+        own = function.is_method and node.name == function.parameters[0].name
+        return function.owner if own else None
+    return class_of(ev, node, function) if isinstance(node, Attr) else None
+
+
+def _of_attribute(ev: Evaluator, cls: Class, name: str) -> Class | None:
+    """The one class that constructors, or else the declaration of the field, say that an attribute has."""
+    key = (cls, name)
+    if key not in ev.attribute_classes:
+        classes = list(ev.program.mro(cls))
+        made = {
+            ev.program.class_named(value.func, c.module) if isinstance(value, ast.Call) else None
+            for c in classes
+            for method in c.methods.values()
+            if method.is_method and method.stores(name)
+            for value in _set_in(method, name)
+        }
+        fields = (c.fields[name][0] for c in classes if name in c.fields)
+        declared = next(fields, None)
+        found = made or {ev.program.class_named(declared, cls.module) if declared is not None else None}
+        ev.attribute_classes[key] = found.pop() if len(found) == 1 else None
+    return ev.attribute_classes[key]
+
+
+def _set_in(method: Function, name: str) -> Iterator[ast.expr | None]:
+    """What a method sets an attribute of its object to."""
+    own = method.parameters[0].name
+    for part in ast.walk(method.syntax):
+        if not isinstance(part, (ast.Assign, ast.AnnAssign)):
+            continue
+        targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+        for target in targets:
+            if isinstance(target, ast.Attribute) and target.attr == name and terminal(target.value) == own:
+                yield part.value
 
 
 def _ways(node: Expr) -> Iterator[Expr]:

@@ -179,12 +179,13 @@ class Evaluator:
         """By function: what became of the results of calls that it changes in place."""
         self.calls_by_name: dict[Function, dict[str, list[Call]]] = {}
         """By function: its calls, by the last name of what they call."""
+        self.attribute_classes: dict[tuple[Class, str], Class | None] = {}
         self.element_classes: dict[tuple[Class | Module, str], Class | None] = {}
         self.switches: dict[Span, tuple[Function, Write]] = {}
         self.passing: dict[Class, bool] = {}
         self.writers_of: dict[Span, tuple[tuple[Function, Call], ...]] = {}
         """By the place of a read: the calls that write to what is read there."""
-        self.on_command: dict[tuple[Function, frozenset[str]], bool] = {}
+        self.on_command: dict[tuple[Function, frozenset[str], tuple[Guard, ...]], bool] = {}
         self.command_tables: dict[Module, frozenset[str]] = {}
         self.uses_callables: dict[Module, bool] = {}
         self.usage_cache: dict[Module, tuple[list[ast.expr], list[ast.BinOp], bool]] = {}

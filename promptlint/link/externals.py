@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import Attr, Call, called_name
@@ -14,6 +15,7 @@ from promptlint.frozen import replace
 from promptlint.knowledge import SinkRow, SourceRow
 from promptlint.link import containers, functions, jinja, methods, mutations, prompts, stores, strings
 from promptlint.link.given import Given
+from promptlint.link.guards import LARGE_TOKENS
 from promptlint.link.state import session_value
 from promptlint.link.values import (
     Const,
@@ -227,7 +229,10 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
             return strings.coarsened(args.hole(), row.grain)  # it only renders what it is given
         if row.name in _COMMANDS and _tells_the_machine(args):
             row = replace(row, axes=(Axis.MACHINE.value,))
-        return stores.filled(ev, name.rpartition(".")[2], args, source(row, args.span, args.level, shown))
+        drawn = source(row, args.span, args.level, shown)
+        if name.endswith(".choice") and args.values:
+            return functions.one_of(ev, args.values[0], drawn, args)
+        return stores.filled(ev, name.rpartition(".")[2], args, drawn)
     last = name.rpartition(".")[2]
     prompt = prompts.made(ev, name, args.values, args.keywords, args.span)
     if prompt is not None:
@@ -370,12 +375,13 @@ def _library_window(ev: Evaluator, name: str, args: Given) -> Value:
         value = args.values[row.positional.index(row.messages)]
     if value is None:
         return args.hole()
-    limit = args.keywords.get(row.limit)
-    keeps = (
-        limit.value if isinstance(limit, Const) and isinstance(limit.value, int) and row.unit == "messages" else None
-    )
+    given = args.keywords.get(row.limit)
+    limit = given.value if isinstance(given, Const) and isinstance(given.value, int) else None
+    counter = args.keywords.get(row.counter)
+    in_messages = row.unit == "messages" or (isinstance(counter, External) and counter.name == "builtins.len")
     sequence = containers.as_seq(ev, value, args.span)
-    guard = None if row.unit == "messages" else "threshold"
+    keeps = limit if in_messages else None
+    guard = None if in_messages or (limit or inf) <= LARGE_TOKENS else "threshold"
     edit = Edit("window", args.span, ev.snippet(args.frame, args.node.at), keeps=keeps, guard=guard)
     return mutations.with_edit(sequence, edit)
 

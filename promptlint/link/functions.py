@@ -6,6 +6,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -552,8 +553,18 @@ def _getattr(ev: Evaluator, args: Given) -> Value | None:
     return value
 
 
-def _count(ev: Evaluator, args: Given) -> Value:
-    return External("itertools.count", args.span, True, tuple(args.values), args.keywords, level=args.level)
+def _endless(name: str, ev: Evaluator, args: Given) -> Value:
+    """An iterator of the standard library that never ends."""
+    return External(name, args.span, True, tuple(args.values), args.keywords, level=args.level)
+
+
+def one_of(ev: Evaluator, value: Value, drawn: Value, args: Given) -> Value:
+    """The element of a list that something decides about: what ``drawn`` says, where the elements are not known."""
+    among = options(value)[0]
+    if not (isinstance(among, Seq) and among.known and len(among.items) > 1):
+        return drawn
+    one = any_element(among, args.span, ev.snippet(args.frame, args.node.at))
+    return conditions.chosen(one, drawn.origins())
 
 
 def _islice(ev: Evaluator, args: Given) -> Value | None:
@@ -578,10 +589,12 @@ def _next(ev: Evaluator, args: Given) -> Value | None:
     value = args.get(0)
     if value is None:
         return None
-    if isinstance(value, External) and value.name == "itertools.count":
+    if isinstance(value, External) and value.name in ("itertools.count", "itertools.cycle"):
         shown = ev.snippet(args.frame, args.node.at)
         origin = Origin("counter", shown, args.span, args.level, frozenset({Axis.TURN, Axis.CALL}))
-        return Hole(shown, args.span, (origin,) if value.level != args.level else ())
+        counted = Hole(shown, args.span, (origin,) if value.level != args.level else ())
+        cycles = value.name == "itertools.cycle" and value.arguments
+        return one_of(ev, value.arguments[0], counted, args) if cycles else counted
     sequence = containers.as_seq(ev, value, args.span)
     found = (
         any_element(sequence, args.span, ev.snippet(args.frame, args.node.at))
@@ -784,7 +797,8 @@ FUNCTIONS: dict[str, _Function] = {
         )
     },
     "functools.partial": _partial,
-    "itertools.count": _count,
+    "itertools.count": partial(_endless, "itertools.count"),
+    "itertools.cycle": partial(_endless, "itertools.cycle"),
     "itertools.chain": _chain,
     "itertools.islice": _islice,
     "builtins.dict.fromkeys": _fromkeys,

@@ -119,8 +119,7 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
             # Notes, plans and lists of tasks are replaced by what is not known to be a list.
             return join((grown(ev, before, value, root, span, level, history), *put_in))
     if isinstance(value, Seq) and isinstance(before, (Hole, Const, Choice)):
-        # Known to be a list only by what is done to it.
-        unknown = [i for i in value.items if isinstance(i, Rest) and isinstance(i.value, Hole) and i.value.base == root]
+        unknown = [i for i in value.items if _is_unknown_base(i, root)]
         if unknown:
             marked = tuple(
                 Base(i.value, i.span, root=root, edits=value.edits) if i in unknown else i for i in value.items
@@ -260,7 +259,12 @@ def holds_base(value: Value, root: object) -> bool:
     """Whether a container is what was kept under ``root``, with what a step made of it."""
     if isinstance(value, Map):
         return value.base == root
-    return isinstance(value, Seq) and any(contains_base(i, root) for i in value.items)
+    return isinstance(value, Seq) and any(contains_base(i, root) or _is_unknown_base(i, root) for i in value.items)
+
+
+def _is_unknown_base(item: Item, root: object) -> bool:
+    """Whether an element stands for the old content of ``root``, which is known to be a list by what is done to it."""
+    return isinstance(item, Rest) and isinstance(item.value, Hole) and item.value.base == root
 
 
 def _is_system(item: Item) -> bool:

@@ -484,6 +484,8 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: Given, qual
         return this
     if this.name == contexts.TYPE and name == "get":
         return contexts.value_of(ev, this, args.node, args.span) or this.keywords.get("default") or args.hole()
+    if this.name in contexts.QUEUES and name in ("get", "get_nowait"):
+        return contexts.taken(ev, this, args) or args.hole()
     if this.name == "pathlib.Path":
         if name in ("read_text", "open"):
             return functions._content(ev, this, args)

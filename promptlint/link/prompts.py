@@ -81,7 +81,7 @@ def method(
     if row is None:
         if not is_chain(ev, this) or name not in ("invoke", "ainvoke") or not values:
             return None
-        return _through(ev, _steps(ev, this), values[0], node, frame)
+        return through(ev, _steps(ev, this), values[0], node, frame)
     if name in row.partial:
         return replace(this, keywords={**this.keywords, **keywords})
     how = row.fills.get(name)
@@ -273,10 +273,11 @@ def sent(ev: Evaluator, called: Value, given: Value, node: Call, frame: Frame) -
         if isinstance(chain, External) and model_of(ev, chain) is not None:
             ahead = list(takewhile(lambda s: not (isinstance(s, External) and _is_model(ev, s)), _steps(ev, chain)))
             ways.setdefault(tuple(map(id, ahead)), ahead)
-    yield from (_through(ev, ahead, given, node, frame) for ahead in ways.values())
+    yield from (through(ev, ahead, given, node, frame) for ahead in ways.values())
 
 
-def _through(ev: Evaluator, steps: list[Value], value: Value, node: Call, frame: Frame) -> Value:
+def through(ev: Evaluator, steps: list[Value], value: Value, node: Call, frame: Frame) -> Value:
+    """What the steps of a chain make of its input, one after another."""
     for step in steps:
         value = join(_stepped(ev, o, value, node, frame) for o in options(step))
     return value
@@ -289,7 +290,7 @@ def _stepped(ev: Evaluator, step: Value, value: Value, node: Call, frame: Frame)
         return ev.apply(step, (value,), node, frame)
     if isinstance(step, Map):  # several steps side by side
         entries = {
-            k: replace(e, held=_through(ev, _steps(ev, e.value), value, node, frame)) for k, e in step.entries.items()
+            k: replace(e, held=through(ev, _steps(ev, e.value), value, node, frame)) for k, e in step.entries.items()
         }
         return replace(step, entries=entries, type=None)
     if isinstance(step, External):
@@ -311,7 +312,7 @@ def _stepped(ev: Evaluator, step: Value, value: Value, node: Call, frame: Frame)
             if found is not None:
                 return found
         if does == "chain":
-            return _through(ev, _steps(ev, step), value, node, frame)
+            return through(ev, _steps(ev, step), value, node, frame)
     if isinstance(step, (Text, Const)):
         return step
     return Hole(

@@ -13,7 +13,7 @@ from promptlint.code.index import Function, Module, terminal
 from promptlint.frozen import replace
 from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link import own
-from promptlint.link.values import Const, External, Hole, Instance, Map, Routine, Type, Value, options
+from promptlint.link.values import Const, External, Hole, Instance, Map, Routine, Seq, Type, Value, options
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -152,6 +152,16 @@ def row_for_shape(knowledge: Knowledge, node: Call) -> SinkRow | None:
     return None
 
 
+def _row_for_messages(ev: Evaluator, call: Call, frame: Frame) -> SinkRow | None:
+    """The row that a call on a receiver of unknown class matches by the messages of a library that it is given."""
+    rows = [row for row in ev.knowledge.sinks_by_suffix[chain(call.func)[0]] if row.takes]
+    if not rows or not call.args:
+        return None
+    given = (o for o in options(ev.eval(call.args[0], frame)) if isinstance(o, Seq))
+    types = {o.type for seq in given for item in seq.items for o in options(item.value) if isinstance(o, Map)}
+    return next((replace(row, confidence="medium") for row in rows if not types.isdisjoint(row.takes)), None)
+
+
 def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
     """The sinks among the calls of one function; the same call once more after an error is no other one."""
     summary = ev.summary(function)
@@ -266,7 +276,7 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
             unknown = True
     if any(isinstance(option, Routine) for option in options(value)):
         return None
-    shaped = row_for_shape(knowledge, call)
+    shaped = row_for_shape(knowledge, call) or (_row_for_messages(ev, call, frame) if unknown else None)
     if shaped is not None and (unknown or _foreign_is_plausible(value)):
         return Sink(function, call, shaped, _receiver(ev, call, frame))
     return _structural(ev, function, call)

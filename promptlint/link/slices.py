@@ -36,6 +36,7 @@ from promptlint.link.values import (
     Base,
     Const,
     Edit,
+    History,
     Hole,
     Item,
     Many,
@@ -134,7 +135,7 @@ def _end_of_text(ev: Evaluator, base: Text, node: Slice, lower: int | None, fram
     edit = Edit("window", ev.span(frame, node), ev.snippet(frame, node.at), guard=guard)
     return Text(
         tuple(
-            replace(p, turns=replace(p.turns, edits=(*p.turns.edits, edit))) if p.turns is not None else p
+            replace(p, turns=replace(p.turns, edits=(*p.turns.edits, edit))) if isinstance(p.turns, History) else p
             for p in base.pieces
         )
     )

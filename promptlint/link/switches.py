@@ -43,6 +43,8 @@ _MAX_HOPS = 3
 _HANDLER = re.compile(r"^_?(cmd|command|slash)_|_(command|cmd)$")
 _COMMAND = re.compile(r"/\w[\w -]*|/")
 _TABLE = re.compile(rb"""["']/[\w -]*["']\s*:""")
+_AGAIN = re.compile(r"/re(fresh|init|load|read|scan)\b")
+"""Commands that look at files again: the user wants to have told what changed there."""
 _ADDRESSES = re.compile(r"(path|url|uri|route|endpoint)s?$", re.IGNORECASE)
 _CLOSES = frozenset(
     ("close", "aclose", "disconnect", "shutdown", "stop", "teardown", "dispose", "cleanup", "__exit__", "__aexit__")
@@ -89,16 +91,22 @@ def _is_address(node: Expr) -> bool:
 
 def _handles(ev: Evaluator, function: Function) -> bool:
     """Whether a function answers a command of the user, or is a tool of the model."""
-    if _HANDLER.search(function.name):
+    if _HANDLER.search(function.name) or is_tool(function):
         return True
     for decorator in function.decorators:
         node = decorator.func if isinstance(decorator, ast.Call) else decorator
         name, owner = terminal(node), terminal(node.value) if isinstance(node, ast.Attribute) else None
-        if name in ("slash_command", "hybrid_command", "tool", "function_tool"):
+        if name in ("slash_command", "hybrid_command"):
             return True
         if name == "command" and owner in ("bot", "tree", "dp", "router"):
             return True
     return any(function.name in _listed(ev, module) for module in ev.program.mentioning(function.name, _TABLE))
+
+
+def is_tool(function: Function) -> bool:
+    """Whether a decorator makes a function a tool of the model."""
+    called = (d.func if isinstance(d, ast.Call) else d for d in function.decorators)
+    return any(terminal(node) in ("tool", "tool_plain", "function_tool") for node in called)
 
 
 def _listed(ev: Evaluator, module: Module) -> frozenset[str]:
@@ -117,21 +125,28 @@ def _listed(ev: Evaluator, module: Module) -> frozenset[str]:
     return known
 
 
-def on_command(ev: Evaluator, function: Function, kept: frozenset[str] = frozenset(), hops: int = 0) -> bool:
-    """Whether a command or a tool leads to ``function`` without starting a conversation anew.
+def on_command(
+    ev: Evaluator,
+    function: Function,
+    kept: frozenset[str] = frozenset(),
+    under: tuple[Guard, ...] = (),
+    hops: int = 0,
+) -> bool:
+    """Whether a command or a tool leads to the code ``under`` these tests without starting a conversation anew.
 
     ``kept`` names the lists that hold the turns.
     """
-    key = (function, kept)
+    key = (function, kept, under)
     known = ev.on_command.get(key)
     if known is None:
         ev.on_command[key] = False
-        known = ev.on_command[key] = not starts_anew(ev, function, kept) and (
+        known = ev.on_command[key] = not starts_anew(ev, function, kept, under) and (
             _handles(ev, function)
             or (
                 hops < _MAX_HOPS
                 and any(
-                    any(map(asks_for_command, c.call.tests)) or on_command(ev, c.function, kept, hops + 1)
+                    any(map(asks_for_command, c.call.tests))
+                    or on_command(ev, c.function, kept, c.call.tests, hops + 1)
                     for c in callers.of(ev, function)
                     if not _empties(ev, c)
                 )
@@ -171,17 +186,24 @@ def only_on_command(ev: Evaluator, function: Function, below: tuple[Function, ..
     )
 
 
-def starts_anew(ev: Evaluator, function: Function, kept: frozenset[str]) -> bool:
-    """Whether a function drops the turns, which ``kept`` names, so that another conversation begins."""
+def starts_anew(ev: Evaluator, function: Function, kept: frozenset[str], under: tuple[Guard, ...] = ()) -> bool:
+    """Whether a function drops the turns, which ``kept`` names, so that another conversation begins.
+
+    What it does in branches that never run together with the code ``under`` these tests does not count.
+    """
     summary = ev.summary(function)
     for call in summary.calls:
-        if isinstance(call.func, Attr):
+        if isinstance(call.func, Attr) and not _excludes(call.tests, under):
             cleared = call.func.name == "clear"
             if _receiver(call) in kept if cleared else _ANEW.fullmatch(call.func.name):
                 return True
-    return any(write.name in kept and isinstance(write.value, SeqOf) for write in summary.writes) or makes_anew(
-        ev, function, kept
-    )
+    writes = (w for w in summary.writes if not _excludes(w.guards, under))
+    return any(w.name in kept and isinstance(w.value, SeqOf) for w in writes) or makes_anew(ev, function, kept)
+
+
+def _excludes(guards: tuple[Guard, ...], others: tuple[Guard, ...]) -> bool:
+    """Whether code under some tests never runs together with code under others: they are branches of one ``if``."""
+    return any(g.test is o.test and g.sense is not o.sense for g in guards for o in others if g.test is not None)
 
 
 def makes_anew(ev: Evaluator, function: Function, kept: frozenset[str]) -> bool:
@@ -315,13 +337,18 @@ def _as_asked(ev: Evaluator, function: Function, before: Value, after: Value) ->
 
 
 def _may_switch(ev: Evaluator, name: str, function: Function, write: Write) -> bool:
-    if function.name in _CLOSES or any(g.error or _fills(g, name) for g in write.guards):
+    if function.name in _CLOSES or any(g.error or _fills(g, name) or _looks_again(g) for g in write.guards):
         return False
     if any(map(asks_for_command, write.guards)) or on_command(ev, function):
         return True
     tests = [write.guards] if write.loops else []
     tests += [c.call.guards for c in callers.of(ev, function) if c.call.loops]
     return any(any(g.sense for g in guards) and not any(_asks_about(g, name) for g in guards) for guards in tests)
+
+
+def _looks_again(guard: Guard) -> bool:
+    parts = guard.test.parts if isinstance(guard.test, Test) and asks_for_command(guard) else ()
+    return any(isinstance(p, Literal) and isinstance(p.value, str) and _AGAIN.match(p.value) for p in parts)
 
 
 def _fills(guard: Guard, name: str) -> bool:

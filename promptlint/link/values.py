@@ -211,8 +211,8 @@ class Piece:
     persistent: bool = False
     base: object = None
     features: frozenset[str] = frozenset()
-    turns: History | None = None
-    """The kept list that it tells the elements of, with what was done to it on the way."""
+    turns: History | Many | None = None
+    """What it tells the elements of: a kept list, with what was done to it on the way, or a list made anew."""
 
     def with_deps(self, deps: Origins) -> Piece:
         return Piece(

@@ -275,7 +275,7 @@ def test_types_of_clients_have_a_sink() -> None:
     made = {c.type for rows in KNOWLEDGE.clients.values() for c in rows}
     # Sent by the agent that they are given to.
     given = re.compile(
-        r"\.models\.|\.middleware\.|^pydantic_ai\.capabilities\.|\.model_context\.|ConversationManager$"
+        r"\.models\.|\.middleware\.|\.memory\.|^pydantic_ai\.capabilities\.|\.model_context\.|ConversationManager$"
         r"|^google\.adk\.agents|^crewai\.(task\.)?Task$"
     )
     makers = tuple(KNOWLEDGE.clients)
