@@ -31,9 +31,9 @@ SDKS = ("anthropic", "openai", "litellm", "google.genai", "boto3", "huggingface_
 EARLIER = (
     "claude_code_sdk.",  # its name before it was claude_agent_sdk
     "google.generativeai.", "vertexai.",  # before google.genai
-    "langchain.PromptTemplate", "langchain.chains.", "langchain.chat_models.Chat", "langchain.llms.", "langchain.memory.",
-    "langchain.prompts.", "langchain.schema.",  # before 1.0
-    "langchain_community.chat_models.",  # before packages of their own
+    "langchain.PromptTemplate", "langchain.chains.", "langchain.chat_models.Chat", "langchain.llms.",
+    "langchain.memory.", "langchain.prompts.", "langchain.schema.",  # before 1.0
+    "langchain_community.chat_models.", "langchain_community.llms.",  # before packages of their own
     "langgraph.graph.graph.",  # before 1.0
     "mirascope.core.",  # before 2.0
     "mistralai.Mistral",  # before 3.0
