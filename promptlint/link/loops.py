@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from promptlint.code import syntax
 from promptlint.code.expression import (
     After,
     AfterLoop,
@@ -556,6 +558,14 @@ def _template_of(source: Item, old: Value, new: Value) -> Value:
     return join((old, new))
 
 
+def _refused(value: Value, state: LoopState, frame: Frame) -> bool:
+    """Whether all that a loop adds to a list is added in its except clauses: what a refused answer adds for a retry."""
+    added = [i for i in value.items if not isinstance(i, Base)] if isinstance(value, Seq) else []
+    loops = (n for n in ast.walk(frame.function.syntax) if isinstance(n, (ast.For, ast.AsyncFor, ast.While)))
+    loop = next((n for n in loops if n.lineno == state.at.lineno), None)
+    return loop is not None and all(syntax.in_handler(loop, i.span.line) for i in added)
+
+
 def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame, inside: bool) -> Value:
     """The variable after an unknown number of iterations."""
     before = growth.as_list(ev, before, ev.module_span(frame, node.state.at))
@@ -583,7 +593,7 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
             del ev.followed[node.loop, frame.activation]
     order: Origins = ()
     level = frame.level_at(node.state.around)
-    kept = inside and not node.state.retry  # what a refused answer adds is gone with the loop
+    kept = inside and not (node.state.retry and _refused(value, node.state, frame))
     result = growth.grown(ev, before, value, node, ev.module_span(frame, node.state.at), level, history=kept)
     filled = isinstance(before, Map) and isinstance(result, Map) and len(result.rest) > len(before.rest)
     if node.state.iterable is not None and (filled or isinstance(before, (Seq, Text))):
