@@ -31,6 +31,7 @@ from promptlint.files import disk
 from promptlint.files.project import NoPython, Options, Project, SourceRef, discover
 from promptlint.files.source import Broken, Source, Unreadable, to_bytes
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
+from promptlint.frames import roomy
 from promptlint.gates import levels
 from promptlint.link import sinks
 from promptlint.link.evaluate import Evaluator
@@ -44,8 +45,8 @@ Progress = Callable[[str, int, int], None]
 RECURSION_LIMIT = 12_000
 GARBAGE = (200_000, 50, 50)
 """Rare collections: trees and values live to the end of the run, and walking them again and again costs half of it."""
-EVALUATED = 1_500_000
-"""Nodes evaluated between two collections where there are no others: what they leave is about 200 MB."""
+EVALUATED = 3_000_000
+"""Nodes evaluated between two collections where there are no others: what they leave is about 300 MB."""
 MANY_OBJECTS = 3_000_000
 """Objects made since the last collection that are worth one between two parts: about 300 MB."""
 
@@ -86,6 +87,7 @@ class Analysis:
     left: Callable[[], Kept]
 
 
+@roomy
 def analyse(
     paths: Sequence[Path],
     settings: Settings,

@@ -230,10 +230,21 @@ def is_matched(pattern: re.Pattern[str], function: Function) -> bool:
 @lru_cache(maxsize=16)  # asked for each function of a module in turn
 def _lines_saying(module: Module, word: str) -> tuple[int, ...]:
     """The lines of a file in which a word stands, from 1."""
-    if word not in module.source.text:
+    text = module.source.text
+    if word not in text:
         return ()
-    search = re.compile(rf"\b{re.escape(word)}\b").search
-    return tuple(n for n, line in enumerate(module.source.lines, 1) if word in line and search(line))
+    text = "\n".join(module.source.lines) if "\r" in text else text
+    stands = re.compile(rf"\b{re.escape(word)}\b").match
+    lines: list[int] = []
+    line, counted, place = 1, 0, text.find(word)
+    while place >= 0:
+        end = place + 1
+        if stands(text, place):
+            line += text.count("\n", counted, place)
+            lines.append(line)
+            counted, end = place, text.find("\n", place)
+        place = text.find(word, end) if end >= 0 else -1
+    return tuple(lines)
 
 
 class Module:
