@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import (
@@ -145,12 +146,12 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
     steps: list[Step] = []
     features: set[str] = set()
     below = [*(c.call for c in calls), sink.call]
-    frame = _root_frame(ev, root)
+    inside = tuple(_turning(ev, root, below[0]))
+    frame = _on_the_way(ev, (root,), inside, lambda: _root_frame(ev, root))
+    assert frame is not None
     for position, call in enumerate(below):
         if position and any(_rules_out(ev, guard, frame) for guard in call.tests):
             return None
-        inside = tuple(_turning(ev, frame, call))
-        frame.path_loops = tuple(s.id for s in inside)
         for state in inside:
             loops.append(Loop(state, frame.module.span(state.at), len(loops) + 1))
         frames.append(frame)
@@ -162,7 +163,8 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
         if routine is None:
             return None
         # The caller's own values, in this context: the closure and the instance that its expression means here.
-        target = ev.activation(routine, call, frame)
+        inside = tuple(_turning(ev, routine.function, below[position + 1]))
+        target = _on_the_way(ev, (frame, caller), inside, partial(ev.activation, routine, call, frame))
         if target is None:
             return None
         guess = ", found by its name" if NAME_MATCH in caller.features else ""
@@ -174,6 +176,20 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
     return Chain(
         tuple(frames), tuple(below), tuple(loops), tuple(steps), entry, _kind(root, entry), frozenset(features)
     )
+
+
+def _on_the_way(
+    ev: Evaluator, step: tuple[object, ...], inside: tuple[LoopState, ...], make: Callable[[], Frame | None]
+) -> Frame | None:
+    """The activation after a step of a path: one for all paths, to any sink, that have led the same way up to there."""
+    loops = tuple(state.id for state in inside)
+    frame = ev.on_the_way.get((*step, *loops))
+    if frame is None:
+        frame = make()
+        if frame is not None:
+            frame.path_loops = loops
+            ev.on_the_way[*step, *loops] = frame
+    return frame
 
 
 def _rules_out(ev: Evaluator, guard: Guard, frame: Frame) -> bool:
@@ -244,9 +260,9 @@ def _root_frame(ev: Evaluator, root: Function) -> Frame:
     return frame
 
 
-def _turning(ev: Evaluator, frame: Frame, call: Call) -> Iterator[LoopState]:
+def _turning(ev: Evaluator, function: Function, call: Call) -> Iterator[LoopState]:
     """The loops of a body around a call, without those that only errors repeat."""
-    states = ev.summary(frame.function).loops
+    states = ev.summary(function).loops
     for loop in call.loops:
         state = states.get(loop)
         if state is not None and not state.retry:

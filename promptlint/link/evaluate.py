@@ -207,6 +207,8 @@ class Evaluator:
         self.by_name_cache: dict[str, Sequence[Function]] = {}
         self.callers_cache: dict[Function, list[callers.Caller]] = {}
         self.entries: dict[Function, EntryRow | None] = {}
+        self.on_the_way: dict[tuple[object, ...], Frame] = {}
+        """By the steps of a path from an entry: the activations on it, for all paths that begin alike."""
         self.running: list[Function] = []
         self.joining = 0
         self._literals: dict[Literal, Value] = {}
