@@ -50,6 +50,7 @@ from promptlint.link.values import (
     Routine,
     Seq,
     Value,
+    name_of,
     options,
     owner,
 )
@@ -444,7 +445,7 @@ class Causes:
     def _kept_names(self) -> frozenset[str]:
         if self.kept_names is None:
             roots = [owner(h.root) for h in self._all_histories()]
-            names = {state.name_of(root) for root in roots} - {""}
+            names = {name_of(root) for root in roots} - {""}
             holders = {r[0].name for r in roots if isinstance(r, tuple) and isinstance(r[0], Class)}
             self.kept_names = frozenset(names | holders)
         return self.kept_names

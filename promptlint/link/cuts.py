@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from promptlint.code.expression import Call, Guard, Mutate, Slice, called_name
 from promptlint.link import callers
 from promptlint.link.guards import parts_of
-from promptlint.link.state import name_of, writer_level, writers
-from promptlint.link.values import CALL
+from promptlint.link.state import writer_level, writers
+from promptlint.link.values import CALL, name_of
 from promptlint.span import Span
 
 if TYPE_CHECKING:

@@ -40,6 +40,7 @@ from promptlint.link.values import (
     as_it_was,
     by_role,
     join,
+    name_of,
     options,
     union,
 )
@@ -171,7 +172,10 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
     if unchanged:
         return join((before, *(o for o in options(value) if o not in unchanged)))
     if _is_number(before) and _depends_on_base(value):
-        origin = Origin("counter", "a counter", span, level, frozenset({Axis.TURN, Axis.CALL}))
+        name = name_of(root)
+        origin = Origin(
+            "counter", f"the counter {name}" if name else "a counter", span, level, frozenset({Axis.TURN, Axis.CALL})
+        )
         return Hole("counter", span, union(before.origins(), value.origins(), (origin,)))
     return join((before, value))
 

@@ -19,7 +19,6 @@ from promptlint.code.expression import (
     LoopState,
     Mutate,
     Param,
-    Phi,
     unchanged,
 )
 from promptlint.code.expression import Item as ItemOf
@@ -290,15 +289,6 @@ def _is_name_of(ev: Evaluator, path: str, function: Function, module: Module, na
     if target is None:
         return False
     return ev.program.resolve(f"{target}.{rest}" if rest else target, function.module) == (module, name)
-
-
-def name_of(root: object) -> str:
-    """How the code calls the list that a history grows in."""
-    match owner(root):
-        case (Class(), str(name)) | ("global", Module(), str(name)) | Phi(name=name):
-            return name.rpartition(".")[2]
-        case _:
-            return ""
 
 
 def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -> bool:

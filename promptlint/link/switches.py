@@ -145,8 +145,7 @@ def on_command(
             or (
                 hops < _MAX_HOPS
                 and any(
-                    any(map(asks_for_command, c.call.tests))
-                    or on_command(ev, c.function, kept, c.call.tests, hops + 1)
+                    any(map(asks_for_command, c.call.tests)) or on_command(ev, c.function, kept, c.call.tests, hops + 1)
                     for c in callers.of(ev, function)
                     if not _empties(ev, c)
                 )

@@ -336,6 +336,13 @@ def owner(root: object) -> object:
     return root
 
 
+def name_of(root: object) -> str:
+    """How the code calls what a history grows in, or a counter; "" where that has no name."""
+    kept = owner(root)
+    name = kept[-1] if isinstance(kept, tuple) else getattr(kept, "name", "")
+    return name.rpartition(".")[2] if isinstance(name, str) else ""
+
+
 def _inside(held: Value | Lazy, how: Change) -> Value | Lazy:
     return Lazy(lambda: (held.get() if isinstance(held, Lazy) else held).change(how))
 
@@ -841,7 +848,9 @@ def of_grown(item: History) -> Origins:
         return ()
     if any(o.axes & {Axis.CALL, Axis.TURN} for t in told for o in t.origins()):
         return ()
-    return (Origin(GROWN, "a list that grows", item.span, item.level, frozenset({Axis.CALL, Axis.TURN})),)
+    name = name_of(item.root)
+    what = f"{name}, a list that grows," if name else "a list that grows"
+    return (Origin(GROWN, what, item.span, item.level, frozenset({Axis.CALL, Axis.TURN})),)
 
 
 def _is_field(value: Value) -> bool:

@@ -129,6 +129,7 @@ def test_what_a_new_object_is_made_with_differs_from_conversation_to_conversatio
 ) -> None:
     found = one(tmp_path, monkeypatch, ATTEMPTS)
     assert (found.rule, found.scope) == ("volatile-counter", Scope.CONVERSATION)
+    assert found.message.startswith("the counter number in the system text")
 
 
 def test_what_an_object_is_told_later_differs_from_turn_to_turn(
