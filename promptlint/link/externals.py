@@ -104,6 +104,8 @@ _MESSAGE_FUNCTIONS = {
 _DICT_METHODS = frozenset(
     ["get", "set", "clear", "copy", "items", "keys", "pop", "popitem", "setdefault", "update", "values", "to_dict"]
 )
+_ROW_NUMBERS = frozenset(("lastrowid", "inserted_id", "inserted_ids", "inserted_primary_key", "rowcount"))
+"""What the result of a query says of the rows that it wrote (DB-API, pymongo, SQLAlchemy)."""
 _CLOCK_METHODS: dict[str, float | None] = {
     "date": strings.DAY,
     "year": strings.YEAR,
@@ -187,6 +189,8 @@ def hole_attribute(base: Hole, name: str, span: Span, shown: str) -> Value:
         return strings.coarsened(replace(base, name=shown), _CLOCK_METHODS[name])
     if base.name == "os.environ" and name == "get":
         return External("os.environ.get", span)  # what it gives where nothing is set is known
+    if name in _ROW_NUMBERS:
+        return Hole(shown, span)  # the database numbers its rows, whatever is written into them
     deps = containers.whose(base.deps, name, shown or f"{base.name}.{name}")
     return replace(base, name=shown or f"{base.name}.{name}", window=None, deps=deps)
 
