@@ -11,6 +11,7 @@ from promptlint.assembly.markers import for_each, is_marked, is_put_on_each, mar
 from promptlint.assembly.prose import deep_text, merged, tool_name
 from promptlint.assembly.replay import gives_calls, made_anew, two_forms
 from promptlint.code.expression import Phi
+from promptlint.code.index import dotted
 from promptlint.codebase.program import Program
 from promptlint.finding import Region
 from promptlint.frozen import replace
@@ -89,6 +90,7 @@ _METADATA = re.compile(r"(created|updated|sent)(_at)?|timestamp|time|date|(\w+_)
 _ASKED = frozenset(("user", "input"))
 """Kinds of origins that a kept list depends on which holds what both sides said."""
 _WORD = re.compile(r"[a-z]+")
+_NUMBERS = frozenset(("int", "float", "bool"))
 _SPEAKERS = frozenset(
     (
         *("role", "sender", "speaker", "author", "user", "assistant", "human", "ai", "bot", "agent"),
@@ -159,7 +161,7 @@ class Layout(Arguments):
         for turns in self._lists_told(messages, texts):
             if isinstance(turns, History):
                 told, origins = options(turns.kept), turns.kept.origins()
-                asked = any(o.kind in _ASKED for o in origins) and all(map(_is_turn, told))
+                asked = any(map(self._may_be_said, origins)) and all(map(_is_turn, told))
                 if asked and any(o.kind == "reply" and _way_back(o) <= sent for o in origins):
                     yield turns
 
@@ -176,6 +178,13 @@ class Layout(Arguments):
                 names = (p.name for p in strings.pieces(self.ev, rows.value, rows.span))
                 if not _SPEAKERS.isdisjoint(word for name in names for word in _WORD.findall(name)):
                     yield rows
+
+    def _may_be_said(self, origin: Origin) -> bool:
+        """Whether what a kept list depends on may be what the other side said: a number that it gave is not."""
+        function = self.ev.program.function_at(origin.span) if origin.kind == "input" else None
+        given = function.parameter(origin.what.removeprefix("the parameter ")) if function is not None else None
+        annotation = given.annotation if given is not None else None
+        return origin.kind in _ASKED and (annotation is None or dotted(annotation) not in _NUMBERS)
 
     def _is_stored_marked(self, marker: Breakpoint) -> bool:
         """Whether the turns that a program stores keep a marker each, as far as they are of a kind."""

@@ -138,9 +138,9 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
         if all(p.optional and (p.text is not None or p.base is root) for p in value.pieces):
             return join((before, said))  # one of a few constant texts
         turns = History(said, span, root=root, level=level) if history and said.pieces else None
-        added = [replace(p, repeats=True, optional=True, turns=p.turns or turns) for p in said.pieces]
+        added = [replace(p, repeats=True, optional=True, turns=turns or p.turns) for p in said.pieces]
         front = [p for p in value.pieces[:where] if p.base is None]
-        extra = tuple(replace(p, repeats=True, optional=True, turns=p.turns or turns) for p in front)
+        extra = tuple(replace(p, repeats=True, optional=True, turns=turns or p.turns) for p in front)
         back = tuple(added[len(front) :])
         return Text((*extra, *before.pieces, *back))
     if isinstance(before, Map) and isinstance(value, Map):

@@ -552,7 +552,7 @@ def _template_of(source: Item, old: Value, new: Value) -> Value:
         known = set(map(id, old.pieces))
         kept = source if isinstance(source, History) else None
         made = (
-            replace(p, repeats=True, optional=True, turns=p.turns or kept) for p in new.pieces if id(p) not in known
+            replace(p, repeats=True, optional=True, turns=kept or p.turns) for p in new.pieces if id(p) not in known
         )
         return Text(tuple(p if id(p) in known else next(made) for p in new.pieces))
     return join((old, new))

@@ -154,8 +154,10 @@ def _element_pieces(ev: Evaluator, item: Item, span: Span, of: Seq) -> tuple[Pie
         inner = tuple(p.with_deps(union(tuple(o.via(step) for o in p.deps), grows)) for p in inner)
     if isinstance(item, One):
         return tuple(replace(p, optional=p.optional or item.optional) for p in inner)
-    kept = with_edits(item, of) if isinstance(item, History) else item if isinstance(item, Many) else None
-    return tuple(replace(p, repeats=True, optional=True, turns=p.turns or kept) for p in inner)
+    rows = item if isinstance(item, Many) else None
+    kept = with_edits(item, of) if isinstance(item, History) else None
+    # A list that a kept message told was told as it was then.
+    return tuple(replace(p, repeats=True, optional=True, turns=kept or p.turns or rows) for p in inner)
 
 
 def with_edits(item: History, of: Seq) -> History:
