@@ -24,6 +24,7 @@ from promptlint.link.messages import (
     is_bare_marker,
     is_fetched,
     is_history_name,
+    is_of_reply,
     looks_like_messages,
     message_of,
     positions,
@@ -697,7 +698,9 @@ def _is_turn(value: Value) -> bool:
         return value.kind == "tuple" and len(value.items) in (2, 3)
     if isinstance(value, Instance):
         return not _SPEAKERS.isdisjoint(value.overrides)
-    return isinstance(value, (Text, Hole)) or (isinstance(value, Map) and not _SPEAKERS.isdisjoint(value.entries))
+    if isinstance(value, Map):
+        return not _SPEAKERS.isdisjoint(value.entries)
+    return isinstance(value, (Text, Hole)) or is_of_reply(value)
 
 
 def _texts_in(value: Value, depth: int = 0) -> Iterator[Piece]:

@@ -323,13 +323,20 @@ def substitute(ev: Evaluator, template: Text, keywords: Mapping[str, Value], res
     return _map_literals(template, fill)
 
 
+_ENUMERATES = re.compile(r"\s*([,;/]|and|or)\s*")
+"""What stands between names that are listed in a sentence: between two turns stands more."""
+
+
 def joined(ev: Evaluator, separator: Value, sequence: Seq, span: Span) -> Text:
     """``separator.join(sequence)``."""
     between = pieces(ev, separator, span)
+    names = isinstance(separator, Text) and _ENUMERATES.fullmatch(separator.literal or "") is not None
     order = listed(sequence.order, span)
     result: list[Piece] = []
     for number, item in enumerate(sequence.items):
         inner = _element_pieces(ev, item, item.span, sequence)
+        if names:
+            inner = tuple(replace(p, turns=None) for p in inner)
         if order:
             inner = tuple(replace(_with_order(p, order), span=span) for p in inner)
         if number and inner:
