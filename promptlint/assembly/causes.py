@@ -460,9 +460,9 @@ class Causes:
             return None
         if function.owner is not None and function.owner.name in self._kept_names() and self._fills(function, place):
             return "anew"
-        if function in self.on_way:
-            if place not in self.seldom:
-                self.seldom[place] = "anew" if self._ahead_of_turns(function, place) else None
+        if place not in self.seldom:
+            self.seldom[place] = "anew" if self._ahead_of_turns(function, place) else None
+        if function in self.on_way or self.seldom[place]:
             return self.seldom[place]
         if function not in self.seldom:
             limit = limit_of_calls(self.ev, function, 0, self.on_way)
@@ -477,11 +477,23 @@ class Causes:
         return any(finds_missing(guard) for call in made for guard in call.guards)
 
     def _ahead_of_turns(self, function: Function, place: Span) -> bool:
-        """Whether code on the way runs ahead of the making of the object that holds the turns."""
+        """Whether code runs once for each making, or emptying, of what holds the turns."""
         way = [f.function for f in self.chain.frames]
+        made = self._begins_turns(function) and not in_loop(function, place.line)
+        return made or (function in way and any(map(self._begins_turns, way[way.index(function) + 1 :])))
+
+    def _begins_turns(self, function: Function) -> bool:
+        """Whether a function makes what holds the turns, or has all of them dropped, once each time that it runs."""
         names = self._kept_names()
-        made = makes_for_itself(function, names) and not in_loop(function, place.line)
-        return made or any(makes_for_itself(f, names) for f in way[way.index(function) + 1 :])
+        writers = [w for h in self._all_histories() if (w := list(state.writers(self.ev, h.root)))]
+        dropping = [[w for w in of_one if makes_anew(self.ev, w, names)] for of_one in writers]
+        dropped = (any(self._always_calls(function, w) for w in of_one) for of_one in dropping)
+        return makes_for_itself(function, names) or (bool(dropping) and all(dropped))
+
+    def _always_calls(self, function: Function, called: Function) -> bool:
+        """Whether a function calls another one in any case, and once."""
+        calls = (c.call for c in callers.of(self.ev, called) if c.function is function)
+        return any(not (call.guards or call.loops) for call in calls)
 
     def _switches(self, origin: Origin) -> bool:
         """Whether what writes a state runs between two sends of one conversation."""

@@ -206,14 +206,18 @@ def _excludes(guards: tuple[Guard, ...], others: tuple[Guard, ...]) -> bool:
 
 
 def makes_anew(ev: Evaluator, function: Function, kept: frozenset[str]) -> bool:
-    """Whether a function, each time, puts a new list in the place of the turns, or a new object that holds them.
+    """Whether a function, each time, empties the list of the turns, or puts a new one or a new holder in its place.
 
     ``kept`` names those lists, and the classes of those objects.
     """
+    summary = ev.summary(function)
     return any(
         not write.guards
         and ((write.name in kept and isinstance(write.value, SeqOf)) or bool(_called(unchanged(write.value)) & kept))
-        for write in ev.summary(function).writes
+        for write in summary.writes
+    ) or any(
+        isinstance(call.func, Attr) and call.func.name == "clear" and not call.guards and _receiver(call) in kept
+        for call in summary.calls
     )
 
 
