@@ -19,6 +19,7 @@ from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow
 from promptlint.link import binding, callers, containers, cuts, growth, objects, state
 from promptlint.link.guards import COMPACTS, LARGE_MESSAGES, guard_of, limit_of_calls
+from promptlint.link.messages import said_before
 from promptlint.link.switches import (
     SWITCHED,
     asks_for_command,
@@ -483,9 +484,14 @@ class Causes:
         return made or (function in way and any(map(self._begins_turns, way[way.index(function) + 1 :])))
 
     def _begins_turns(self, function: Function) -> bool:
-        """Whether a function makes what holds the turns, or has all of them dropped, once each time that it runs."""
-        names = self._kept_names()
-        writers = [w for h in self._all_histories() if (w := list(state.writers(self.ev, h.root)))]
+        """Whether a function makes what holds the turns, or has all of them dropped, once each time that it runs.
+
+        Turns that it is given, with who said them, are those of a conversation that began before.
+        """
+        names, histories = self._kept_names(), list(self._all_histories())
+        if any(said_before(option) for kept in histories for option in options(kept.value)):
+            return False
+        writers = [w for h in histories if (w := list(state.writers(self.ev, h.root)))]
         dropping = [[w for w in of_one if makes_anew(self.ev, w, names)] for of_one in writers]
         dropped = (any(self._always_calls(function, w) for w in of_one) for of_one in dropping)
         return makes_for_itself(function, names) or (bool(dropping) and all(dropped))

@@ -91,6 +91,12 @@ def reads_role(value: Value) -> bool:
     return role is not None and isinstance(role.value, Hole) and "." in role.value.name
 
 
+def said_before(value: Value) -> bool:
+    """Whether the role of a message depends on something: it was said, and by whom, before it got here."""
+    role = value.entries.get("role") if isinstance(value, Map) else None
+    return role is not None and bool(role.value.origins())
+
+
 def roles_of(value: Value) -> set[str]:
     """The roles that the messages of a history have; "" for one that is not known."""
     return {role_of(option) or "" for option in options(value)}
