@@ -15,7 +15,7 @@ from promptlint.code.expression import Global, Guard, Literal, Test
 from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow
-from promptlint.link import binding, channels, containers, objects, prompts, strings
+from promptlint.link import binding, containers, objects, prompts, runs, strings
 from promptlint.link.messages import SYSTEM_ROLES, looks_like_messages
 from promptlint.link.values import (
     SESSION,
@@ -284,7 +284,7 @@ class Arguments(Causes):
                     self._client(option, span)
                 elif isinstance(option, Routine) and (part := decorators.part_of(self.ev, option.function)) is not None:
                     place = binding.declaration(option.function)
-                    state = channels.with_turns("state", place, self.frame.level_at(self.sink.call.loops))
+                    state = runs.with_turns("state", place, self.frame.level_at(self.sink.call.loops))
                     request = replace(state, entries={**state.entries, "state": Entry(state, place)})
                     self._place(part, name, replace(option, preset=((request,), ())), place, item.optional, {})
                 else:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Call, Definition, DictOf, Either, Expr, Literal, SeqOf, is_none
+from promptlint.code.expression import Call, Definition, DictOf, Either, Expr, Literal, SeqOf
 from promptlint.code.index import Function, Module, terminal
 from promptlint.codebase.program import called_name, reference_name
 from promptlint.link import containers, runs
@@ -32,7 +32,7 @@ def runs_again(ev: Evaluator, function: Function) -> bool:
                 name = literal(ev.eval(call.args[0], frame)) or function.name
                 if _leads(name, name, edges, set()):
                     return True
-        if any(called_name(c) == "compile" and _keeps(c) for _, c in steps):
+        if any(runs.keeps(c) for _, c in steps):
             return True
     return False
 
@@ -55,11 +55,6 @@ def _frames(ev: Evaluator, function: Function, call: Call) -> Iterator[Frame]:
         return
     for item in containers.as_seq(ev, ev.eval(loop.iterable, frame), ev.span(frame, call)).items:
         yield frame.bind(loop.id, Binding(item.value))
-
-
-def _keeps(call: Call) -> bool:
-    """``compile(checkpointer=...)``."""
-    return any(key == "checkpointer" and not is_none(value) for key, value in call.keywords)
 
 
 def _edges(ev: Evaluator, module: Module, frame: Frame, call: Call) -> Iterator[tuple[str, str]]:

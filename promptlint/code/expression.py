@@ -56,6 +56,13 @@ class Unknown(Expr):
 
 
 @record(frozen=True, slots=True, eq=False)
+class Found(Expr):
+    """What is known without looking at code: a value of the linker's."""
+
+    value: object
+
+
+@record(frozen=True, slots=True, eq=False)
 class Param(Expr):
     """A parameter of the function, as it was on entry."""
 

@@ -20,7 +20,7 @@ from promptlint.code.expression import (
 )
 from promptlint.code.expression import Item as ExprItem
 from promptlint.code.index import Class, Function, Module, Parameter, dotted
-from promptlint.link import callers, channels, containers
+from promptlint.link import callers, containers, runs
 from promptlint.link.values import (
     SESSION,
     Entry,
@@ -115,7 +115,7 @@ def given_from_outside(ev: Evaluator, frame: Frame, parameter: Parameter) -> Val
         if _USER.search(parameter.name) and _is_injected(ev, parameter.default, module):
             return entry_value(frame, parameter.name, span)
         return ev.ast_value(parameter.default, module)
-    return channels.state_of_graph(ev, frame.function, entry_value(frame, parameter.name, span))
+    return runs.state_of_node(ev, frame.function, entry_value(frame, parameter.name, span))
 
 
 _USER = re.compile(r"(^|_)(user|tenant|account|customer|member)(_|$)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from promptlint.code.expression import (
     After,
@@ -22,6 +22,7 @@ from promptlint.code.expression import (
     Expr,
     Field,
     Formatted,
+    Found,
     Free,
     Global,
     Guard,
@@ -455,6 +456,9 @@ class Evaluator:
 
     def _other(self, node: Expr, frame: Frame) -> Value:
         return Hole(type(node).__name__, self.span(frame, node))
+
+    def _found(self, node: Found, frame: Frame) -> Value:
+        return cast("Value", node.value)
 
     def _unknown(self, node: Unknown, frame: Frame) -> Value:
         return Hole(node.what, self.span(frame, node), self.origins(node.parts, frame))
@@ -1070,6 +1074,7 @@ _ACTIVE: Value = Hole("…", NONE_SPAN)
 """Stands in the memo of an activation for what is being evaluated."""
 
 _HANDLERS: dict[type[Expr], Callable[..., Value]] = {
+    Found: Evaluator._found,
     Unknown: Evaluator._unknown,
     Param: Evaluator._param,
     Global: Evaluator._global,

@@ -1,22 +1,33 @@
-"""What a graph of nodes (LangGraph) is run on: what no node changes in its state reaches each of them as given."""
+"""Graphs of nodes (LangGraph), and the state that each node is given.
+
+What no node changes there reaches all of them as the run was given it; what one of them returns under a key is what the
+others read there.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr, Call, DictOf, Expr, Literal, Unknown, unchanged
-from promptlint.code.index import Function
+from promptlint.code.expression import Attr, Call, DictOf, Expr, Found, Literal, SeqOf, Star, is_none, unchanged
+from promptlint.code.index import Function, Module
 from promptlint.codebase.program import called_name
 from promptlint.frozen import replace
 from promptlint.link.callers import Caller, meant
-from promptlint.link.values import External, Hole, Routine, options
+from promptlint.link.values import CALL, Entry, External, Hole, Lazy, Map, Origin, Routine, Value, join, options
+from promptlint.request import Axis
+from promptlint.span import Span
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
 
 RUN = "graph-run"
+MESSAGES = "messages"
+"""The key under which the state keeps the turns: what nodes return there is added to them."""
+_EACH_RUN = 9
+"""As often as the graph is run: the level of more loops than stand around any run."""
 _RUNS = ("invoke", "ainvoke", "stream", "astream", "astream_events")
 
 
@@ -49,18 +60,42 @@ def of_node(ev: Evaluator, function: Function) -> Iterator[Caller]:
 def _runs(ev: Evaluator, builder: Function, routine: Routine, changed: set[str]) -> Iterator[Caller]:
     for name in _RUNS:
         for caller, run in ev.program.calls_named(name, builder.module):
-            state = _state(run)
-            if not state or not _is_run_of(ev, caller, run, builder):
+            entries = _run_on(run)
+            if not entries or not _is_run_of(ev, caller, run, builder):
                 continue
-            kept = tuple((k, v) for k, v in state if isinstance(k, Literal) and k.value not in changed)
-            given = DictOf(run.at, ((None, Unknown(run.at, "state")), *kept))
+            kept = [(k, v) for k, v in entries if isinstance(k, Literal) and k.value not in changed]
+            state = Hole(_state_name(routine.function) or "state", caller.module.span(run.at))
+            seen = with_turns(state.name, state.span, _EACH_RUN)
+            for key, value in kept:
+                seen.entries[str(key.value)] = Entry(Lazy(partial(_each_time, ev, caller, value)), state.span)
+            if MESSAGES in changed and not _goes_on(ev, builder.module):
+                said = ((k, v) for k, v in entries if isinstance(k, Literal) and k.value == MESSAGES)
+                kept += [(k, _and_more(v, state)) for k, v in said]
+            given = DictOf(run.at, ((None, Found(run.at, _state(ev, builder, state, seen))), *kept))
             call = replace(run, args=(given,), keywords=())
             ev.keep(given)
             ev.keep(call)
             yield Caller(caller, call, routine, frozenset({RUN}))
 
 
-def _state(run: Call) -> tuple[tuple[Expr | None, Expr], ...]:
+def _goes_on(ev: Evaluator, module: Module) -> bool:
+    """Whether a graph of a module keeps its state from run to run."""
+    return any(keeps(call) for f in (module.body, *module.functions) for call in ev.summary(f).calls)
+
+
+def _and_more(given: Expr, state: Hole) -> Expr:
+    """The messages that a run is given, and those that the nodes add to them."""
+    added = Hole(f'{state.name}["{MESSAGES}"]', state.span, root=True)
+    return SeqOf(given.at, "list", (Star(given.at, given), Star(given.at, Found(given.at, added))))
+
+
+def keeps(call: Call) -> bool:
+    """``compile(checkpointer=...)``."""
+    given = [value for key, value in call.keywords if key == "checkpointer"] if called_name(call) == "compile" else []
+    return any(not is_none(value) for value in given)
+
+
+def _run_on(run: Call) -> tuple[tuple[Expr | None, Expr], ...]:
     """The entries of the dict, or of the object, that a graph is run on, as it is written; none where it is not."""
     given = run.args[0] if run.args else next((v for k, v in run.keywords if k == "input"), None)
     given = unchanged(given) if given is not None else None
@@ -72,30 +107,41 @@ def _state(run: Call) -> tuple[tuple[Expr | None, Expr], ...]:
 def _is_run_of(ev: Evaluator, caller: Function, run: Call, builder: Function) -> bool:
     """Whether what is run was made in the function that adds the nodes, or of what that gives."""
     for made in options(ev.resolve(run.func.base, ev.generic(caller))) if isinstance(run.func, Attr) else ():
-        maker = ev.program.function_at(made.span) if isinstance(made, Hole) else None
+        maker = _body_at(ev, made.span, builder) if isinstance(made, (Hole, External)) else None
         if maker is builder:
             return True
         compiling = (c for c in ev.summary(maker).calls if called_name(c) == "compile") if maker is not None else ()
         for func in (c.func for c in compiling if isinstance(c.func, Attr)):
             graphs = options(ev.resolve(func.base, ev.generic(maker))) if maker is not None else ()
-            if any(isinstance(g, (Hole, External)) and ev.program.function_at(g.span) is builder for g in graphs):
+            if any(isinstance(g, (Hole, External)) and _body_at(ev, g.span, builder) is builder for g in graphs):
                 return True
     return False
+
+
+def _body_at(ev: Evaluator, place: Span, builder: Function) -> Function | None:
+    """The function around a place, or the module that ``builder`` is the body of."""
+    body = builder.module.body
+    return ev.program.function_at(place) or (body if builder is body and place.path == builder.module.path else None)
 
 
 def _changed(ev: Evaluator, builder: Function) -> set[str] | None:
     """The keys that the nodes of a graph may set in its state; ``None`` when a node is not known."""
     keys: set[str] = set()
+    for node in _added(ev, builder):
+        if isinstance(node, Routine):
+            keys.update(_set_in(node.function))
+        elif isinstance(node, External) and node.name.endswith(".ToolNode"):
+            keys.add(MESSAGES)
+        else:
+            return None
+    return keys
+
+
+def _added(ev: Evaluator, builder: Function) -> Iterator[Value]:
+    """What a function adds to graphs as their nodes."""
     for call in ev.summary(builder).calls:
         if called_name(call) == "add_node" and call.args:
-            for node in options(ev.resolve(call.args[-1], ev.generic(builder))):
-                if isinstance(node, Routine):
-                    keys.update(_set_in(node.function))
-                elif isinstance(node, External) and node.name.endswith(".ToolNode"):
-                    keys.add("messages")
-                else:
-                    return None
-    return keys
+            yield from options(ev.resolve(call.args[-1], ev.generic(builder)))
 
 
 def _set_in(node: Function) -> Iterator[str]:
@@ -110,3 +156,86 @@ def _set_in(node: Function) -> Iterator[str]:
                 ast.Return(value=ast.Call(keywords=given)) | ast.Call(func=ast.Attribute(attr="update"), keywords=given)
             ):
                 yield from (k.arg for k in given if k.arg is not None)
+
+
+# -- what the nodes hand on ----------------------------------------------------------------------------------------
+
+
+def state_of_node(ev: Evaluator, function: Function, given: Hole) -> Value:
+    """What a function is ``given`` as its first parameter, with what nodes put there where it is a node itself."""
+    if given.name != _state_name(function) or not _is_dict(function, given.name):
+        return given
+    builder = next((builder for builder, _ in nodes(ev, function)), None)
+    seen = with_turns(given.name, given.span, _EACH_RUN)
+    return _state(ev, builder, given, seen) if builder is not None else given
+
+
+def with_turns(name: str, span: Span, level: int) -> Map:
+    """A state of which nothing is known but that it keeps the turns, of which one is added at ``level``."""
+    turns = Origin("history", f'{name}["{MESSAGES}"]', span, level, frozenset({Axis.TURN, Axis.CALL}))
+    return Map({MESSAGES: Entry(Hole(MESSAGES, span, (turns,)), span)}, span, rest=(Hole(name, span),))
+
+
+def _each_time(ev: Evaluator, caller: Function, node: Expr) -> Value:
+    """What a run is given anew."""
+
+    def how(origin: Origin) -> Origin:
+        return replace(origin, level=_EACH_RUN) if origin.level >= CALL else origin
+
+    return ev.eval(node, ev.generic(caller)).change(how)
+
+
+def _state(ev: Evaluator, builder: Function, given: Hole, seen: Map) -> Value:
+    """The state of the graphs that ``builder`` makes: ``given``, but for the keys that their nodes set.
+
+    ``seen`` is what the nodes are given that set them.
+    """
+    written: dict[str, Entry] = {}
+    routines = tuple(dict.fromkeys(o.function for o in _added(ev, builder) if isinstance(o, Routine)))
+    for key in sorted({key for node in routines for key in _set_in(node)} - {MESSAGES}):
+        written[key] = Entry(Lazy(partial(_under, ev, routines, key, given, seen)), given.span)
+    return Map(written, given.span, rest=(given,)) if written else given
+
+
+def _under(ev: Evaluator, routines: tuple[Function, ...], key: str, given: Hole, seen: Map) -> Value:
+    """What nodes return under a key of the state."""
+    active = ("state", routines, key)
+    before = replace(given, name=f'{given.name}["{key}"]')
+    if active in ev.attributes_active:
+        return before
+    ev.attributes_active.add(active)
+    try:
+        found = [value for node in routines for value in _returned(ev, node, key, seen)]
+    finally:
+        ev.attributes_active.discard(active)
+    return join(found) if any(value.origins() for value in found) else join((*found, before))
+
+
+def _returned(ev: Evaluator, node: Function, key: str, seen: Map) -> Iterator[Value]:
+    """What one node returns under a key, when it is given a state."""
+    frame = ev.new_frame(node, _EACH_RUN, this=ev.generic(node).this)
+    frame.arguments[_state_name(node) or ""] = seen
+    for returned in ev.summary(node).returns:
+        for option in options(ev.eval(returned, frame)):
+            if isinstance(option, Map) and key in option.entries:
+                yield option.entries[key].value
+
+
+def _state_name(node: Function) -> str | None:
+    first = next(iter(node.parameters[node.is_method :]), None)
+    return first.name if first is not None else None
+
+
+def _is_dict(function: Function, name: str) -> bool:
+    """Whether a function looks for keys in a parameter; the state may also be a list of messages, or an object."""
+    for node in ast.walk(function.syntax):
+        match node:
+            case ast.Subscript(value=ast.Name(id=used), slice=ast.Constant(value=str())):
+                found = used == name
+            case ast.Attribute(value=ast.Name(id=used), attr="get"):
+                found = used == name
+            case _:
+                continue
+        if found:
+            return True
+    return False
