@@ -466,7 +466,7 @@ class Layout(Arguments):
         """User content: one text, or a list of parts or of turns."""
         for option in options(value):
             if isinstance(option, Seq) and any(
-                isinstance(i, (History, Rest)) or role_of(i.value) for i in option.items
+                isinstance(i, (History, Rest)) or role_of(i.value) is not None for i in option.items
             ):
                 self._emit_messages([(option, span)])
             else:
