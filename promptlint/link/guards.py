@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from math import inf
@@ -15,6 +16,7 @@ from promptlint.code.expression import (
     Expr,
     Guard,
     Literal,
+    Param,
     Star,
     Test,
     called_name,
@@ -45,7 +47,8 @@ NEAR_THE_WINDOW = 100_000
 ANYTHING = 2
 """A test for more than that many is one for whether there is anything at all."""
 SIZE_NAMES = re.compile(
-    r"(len|count|token|size|num|total|length|chars|usage|budget|utili[sz]ation|context_ratio|fill)", re.IGNORECASE
+    r"(len|count|token|size|num|total|length|chars|usage|budget|utili[sz]ation|context_ratio|fill|estimat)",
+    re.IGNORECASE,
 )
 ROOM_NAMES = re.compile(
     r"(should|needs?|must|is_time)_?\w*(compact|compress|condens|prune?|shrink|summari|trim|truncat)|exceed|over(flow|_)"
@@ -75,7 +78,7 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
     and for one that some time has gone by.
     """
     limits: list[float | None] = []
-    for guard in reversed([part for whole in guards for part in _each(whole)]):
+    for guard in reversed([part for whole in guards for part in _each(_unforced(whole, function))]):
         if guard.error:
             return "error", None
         test = guard.test
@@ -122,6 +125,28 @@ def _each(guard: Guard) -> Iterator[Guard]:
         yield from _each(replace(guard, test=part))
     if not parts:
         yield guard
+
+
+def _unforced(guard: Guard, function: Function) -> Guard:
+    """What is asked where a switch is off, as it is by default: ``not force and few``, ``force or many``."""
+    test = guard.test
+    if not isinstance(test, Either):
+        return guard
+    either, both = test.test is None, test.test is not None and is_none(test.options[-1])
+    if either and guard.sense:
+        rest = [part for part in test.options if not _is_off(part, function)]
+    elif both and not guard.sense:
+        parts = [part for part in (test.test, *test.options[:-1]) if part is not None]
+        rest = [p for p in parts if not (isinstance(p, Test) and p.op == "not" and _is_off(p.parts[0], function))]
+    else:
+        return guard
+    return replace(guard, test=rest[0]) if len(rest) == 1 else guard
+
+
+def _is_off(part: Expr, function: Function) -> bool:
+    parameter = function.parameter(part.name) if isinstance(part, Param) else None
+    default = parameter.default if parameter is not None else None
+    return isinstance(default, ast.Constant) and default.value is False
 
 
 def _is_elapsed(ev: Evaluator, node: Expr, function: Function) -> bool:
@@ -242,11 +267,11 @@ def _counts(node: Expr) -> bool:
         if isinstance(node.func, GlobalNode) and node.func.name == "len":
             return True
         return _names_size(node) or _summed(node) is not None
-    if isinstance(node, (AttrNode, GlobalNode)):
+    if isinstance(node, (AttrNode, GlobalNode, Param)):
         return bool(SIZE_NAMES.search(node.name))
     if isinstance(node, Binary):
         return _counts(node.left) or _counts(node.right)
-    return False
+    return isinstance(node, Either) and all(map(_counts, node.options))
 
 
 _CONTENT = frozenset(("content", "text", "output", "arguments"))
