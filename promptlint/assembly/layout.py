@@ -524,7 +524,8 @@ class Layout(Arguments):
                     asked = any(isinstance(i, One) and role_of(i.value) == "user" for i in since)
                     # A loop that is over added it behind the newest question, and sent it as it is.
                     appended = appended or (asked and isinstance(item, Many) and _for_a_reply(item))
-                    if appended or (isinstance(item, One) and item.inserted in prepended) or (cut and retells(item)):
+                    ahead = isinstance(item, One) and not prepended.isdisjoint((item.inserted, item.span))
+                    if appended or ahead or (cut and retells(item)):
                         # Told by the mutator that puts it there; or what an outer loop appends ahead of an inner one.
                         self.segments[before:] = [replace(s, causes=()) for s in self.segments[before:]]
 

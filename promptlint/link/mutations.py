@@ -319,7 +319,9 @@ def _slice_assigned(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, .
     low = lower.value if isinstance(lower, Const) else "?"
     high = upper.value if isinstance(upper, Const) else "?"
     if node.op == "setslice" and low is None and high is None and len(args) == 3:
-        return containers.as_seq(ev, args[2], span)
+        put = containers.as_seq(ev, args[2], span)
+        items = (replace(i, guards=(*node.guards, *i.guards)) if isinstance(i, One) else i for i in put.items)
+        return replace(put, items=tuple(items)) if node.guards else put
     if node.op == "setslice" and (node.args[0] is node.args[1] or (low == high and isinstance(low, int))):
         edit = Edit("prepend", span, ev.snippet(frame, node.at), node.guards)
         for item in reversed(containers.as_seq(ev, args[2], span).items):  # x[i:i] = ... takes nothing away
