@@ -50,13 +50,14 @@ if TYPE_CHECKING:
 
 MAX_JOINED_CALLERS = 6
 MAX_ALIASES = 6
-DICTS = frozenset(
+DICTS = frozenset(["typing.TypedDict", "typing_extensions.TypedDict", "TypedDict"])
+STATES = frozenset(
     [
-        *("typing.TypedDict", "typing_extensions.TypedDict", "TypedDict"),
         *("langgraph.graph.MessagesState", "langgraph.graph.message.MessagesState"),
         *("langgraph.prebuilt.chat_agent_executor.AgentState", "langchain.agents.AgentState"),
     ]
 )
+"""Dicts of a graph that keep the turns: what else is there is mostly what the conversation is about."""
 
 
 CARRIERS = {
@@ -115,6 +116,9 @@ def given_from_outside(ev: Evaluator, frame: Frame, parameter: Parameter) -> Val
         if _USER.search(parameter.name) and _is_injected(ev, parameter.default, module):
             return entry_value(frame, parameter.name, span)
         return ev.ast_value(parameter.default, module)
+    cls = ev.program.class_named(parameter.annotation, module) if parameter.annotation is not None else None
+    if cls is not None and ev.program.foreign_bases(cls) & STATES:
+        return runs.state_of_node(ev, frame.function, Hole(parameter.name, span, root=True))
     return runs.state_of_node(ev, frame.function, entry_value(frame, parameter.name, span))
 
 
@@ -146,7 +150,7 @@ def declared_value(ev: Evaluator, annotation: ast.expr | None, module: Module, s
         if _container_annotation(annotation):
             return None
         foreign = ev.program.foreign_bases(cls)
-        if foreign & DICTS or any(f.endswith("Enum") for f in foreign):
+        if foreign & (DICTS | STATES) or any(f.endswith("Enum") for f in foreign):
             return None
         return Instance(cls, span, None, SESSION, exact=False)
     node = annotation

@@ -15,8 +15,9 @@ from promptlint.code.expression import Attr, Call, DictOf, Expr, Found, Literal,
 from promptlint.code.index import Function, Module
 from promptlint.codebase.program import called_name
 from promptlint.frozen import replace
+from promptlint.link import containers
 from promptlint.link.callers import Caller, meant
-from promptlint.link.values import CALL, Entry, External, Hole, Lazy, Map, Origin, Routine, Value, join, options
+from promptlint.link.values import CALL, Entry, External, Hole, Lazy, Map, Origin, Routine, Value, join, options, text
 from promptlint.request import Axis
 from promptlint.span import Span
 
@@ -200,7 +201,7 @@ def _state(ev: Evaluator, builder: Function, given: Hole, seen: Map) -> Value:
 def _under(ev: Evaluator, routines: tuple[Function, ...], key: str, given: Hole, seen: Map) -> Value:
     """What nodes return under a key of the state."""
     active = ("state", routines, key)
-    before = replace(given, name=f'{given.name}["{key}"]')
+    before = containers.item(given, text(key, given.span), given.span, f'{given.name}["{key}"]')
     if active in ev.attributes_active:
         return before
     ev.attributes_active.add(active)
