@@ -31,7 +31,9 @@ SDKS = ("anthropic", "openai", "litellm", "google.genai", "boto3", "huggingface_
 EARLIER = (
     "claude_code_sdk.",  # its name before it was claude_agent_sdk
     "google.generativeai.", "vertexai.",  # before google.genai
-    "langchain.PromptTemplate", "langchain.chains.", "langchain.chat_models.Chat", "langchain.llms.",
+    "langchain.PromptTemplate", "langchain.agents.AgentExecutor", "langchain.agents.agent.", "langchain.chains.",
+    "langchain.agents.create_openai_", "langchain.agents.create_tool_calling_agent", "langchain.chat_models.Chat",
+    "langchain.llms.",
     "langchain.memory.", "langchain.prompts.", "langchain.schema.",  # before 1.0
     "langchain_community.chat_models.", "langchain_community.llms.",  # before packages of their own
     "langgraph.graph.graph.",  # before 1.0
