@@ -148,7 +148,7 @@ def watched(process: int, together: list[int]) -> None:
     """Keeps the largest number of bytes that a process and its children take together, as long as it runs (Linux)."""
     while (now := proportional(process)) is not None:
         together[0] = max(together[0], now)
-        time.sleep(0.2)
+        time.sleep(1)
 
 
 def proportional(process: int) -> int | None:

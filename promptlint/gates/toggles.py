@@ -251,7 +251,13 @@ def _both_run(main: Request, side: Request) -> bool:
     """Whether both are sent in one conversation: on one way, or by two ways into the program to what is kept."""
     if any(b.guard == "error" for b in (*main.branches, *side.branches)) or not _may_share(main, side):
         return False
-    return main.root != side.root or _meets(main, side) is not None
+    return _meets(main, side) is not None if main.root == side.root else not _exclude_each_other(main, side)
+
+
+def _exclude_each_other(main: Request, side: Request) -> bool:
+    """Whether a test that comes out alike on every turn lets one of the two through and the other not."""
+    passed = {(b.span, b.sense) for b in main.branches}
+    return any((b.span, not b.sense) in passed and not any(map(per_turn, b.causes)) for b in side.branches)
 
 
 def _has_system(request: Request) -> bool:

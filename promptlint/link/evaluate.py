@@ -122,10 +122,10 @@ MAX_TOTAL = 80_000
 """The same, together with what was evaluated to answer the questions below."""
 MAX_UNSURE = 20_000
 """The same, for a call that has not sent a prompt yet in any context: most posts go elsewhere than to a model."""
-MAX_PROJECT = 1_000_000
+MAX_PROJECT = 700_000
 """Nodes evaluated for all sinks before each further one gets only ``LATE_TOTAL``: time grows no faster than code."""
 LATE_TOTAL = 6_000
-LEAST_PART = 0.25
+LEAST_PART = 0.35
 """The share of ``MAX_PROJECT`` that any part of a tree gets which is linked apart from the others."""
 LEAST_SHARE = 2_000
 MAX_ASSUMING = 6_000
