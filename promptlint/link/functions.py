@@ -6,7 +6,6 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -553,11 +552,6 @@ def _getattr(ev: Evaluator, args: Given) -> Value | None:
     return value
 
 
-def _endless(name: str, ev: Evaluator, args: Given) -> Value:
-    """An iterator of the standard library that never ends."""
-    return External(name, args.span, True, tuple(args.values), args.keywords, level=args.level)
-
-
 def one_of(ev: Evaluator, value: Value, drawn: Value, args: Given) -> Value:
     """The element of a list that something decides about: what ``drawn`` says, where the elements are not known."""
     among = options(value)[0]
@@ -797,8 +791,9 @@ FUNCTIONS: dict[str, _Function] = {
         )
     },
     "functools.partial": _partial,
-    "itertools.count": partial(_endless, "itertools.count"),
-    "itertools.cycle": partial(_endless, "itertools.cycle"),
+    "itertools.count": _made("itertools.count"),
+    "itertools.cycle": _made("itertools.cycle"),
+    "operator.itemgetter": _made("operator.itemgetter"),
     "itertools.chain": _chain,
     "itertools.islice": _islice,
     "builtins.dict.fromkeys": _fromkeys,

@@ -315,6 +315,6 @@ def _stepped(ev: Evaluator, step: Value, value: Value, node: Call, frame: Frame)
             return through(ev, _steps(ev, step), value, node, frame)
     if isinstance(step, (Text, Const)):
         return step
-    return Hole(
-        step.name if isinstance(step, (Hole, External)) else "step", span, union(step.origins(), value.origins())
-    )
+    name = step.name.rpartition(".")[2] if isinstance(step, (Hole, External)) else "step"
+    looked_up = tuple(replace(o, features=o.features | {"opaque-call"}) for o in value.origins())
+    return Hole(name, span, union(step.origins(), looked_up))

@@ -17,7 +17,22 @@ from promptlint.codebase.program import called_name
 from promptlint.frozen import replace
 from promptlint.link import containers
 from promptlint.link.callers import Caller, meant
-from promptlint.link.values import CALL, Entry, External, Hole, Lazy, Map, Origin, Routine, Value, join, options, text
+from promptlint.link.values import (
+    CALL,
+    Entry,
+    External,
+    History,
+    Hole,
+    Lazy,
+    Map,
+    Origin,
+    Routine,
+    Seq,
+    Value,
+    join,
+    options,
+    text,
+)
 from promptlint.request import Axis
 from promptlint.span import Span
 
@@ -71,7 +86,7 @@ def _runs(ev: Evaluator, builder: Function, routine: Routine, changed: set[str])
                 seen.entries[str(key.value)] = Entry(Lazy(partial(_each_time, ev, caller, value)), state.span)
             if MESSAGES in changed and not _goes_on(ev, builder.module):
                 said = ((k, v) for k, v in entries if isinstance(k, Literal) and k.value == MESSAGES)
-                kept += [(k, _and_more(v, state)) for k, v in said]
+                kept += [(k, _and_more(v, state)) for k, v in said if _keeps_turns(ev.eval(v, ev.generic(caller)))]
             given = DictOf(run.at, ((None, Found(run.at, _state(ev, builder, state, seen))), *kept))
             call = replace(run, args=(given,), keywords=())
             ev.keep(given)
@@ -82,6 +97,12 @@ def _runs(ev: Evaluator, builder: Function, routine: Routine, changed: set[str])
 def _goes_on(ev: Evaluator, module: Module) -> bool:
     """Whether a graph of a module keeps its state from run to run."""
     return any(keeps(call) for f in (module.body, *module.functions) for call in ev.summary(f).calls)
+
+
+def _keeps_turns(value: Value) -> bool:
+    """Whether a list holds turns of earlier runs; else the conversation is no longer than one run."""
+    lists = (o for o in options(value) if isinstance(o, Seq))
+    return any(isinstance(item, History) for s in lists for item in s.items)
 
 
 def _and_more(given: Expr, state: Hole) -> Expr:
