@@ -540,6 +540,8 @@ class Causes:
             and not (said or TURN_NAMES.search(name))
         ):
             return None
+        if self._is_started_by_hand() and (self.chain.loops or not TURN_NAMES.search(name)):
+            return "user", frozenset({Axis.CONVERSATION})  # an option stays as it is in all turns
         if said or origin.what in self.input_in_last or TURN_NAMES.search(name):
             return "state", frozenset({Axis.CALL, Axis.TURN})
         if self.chain.entry is None:
