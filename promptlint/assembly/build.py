@@ -98,6 +98,8 @@ LONG = 1_000
 """Characters of constant text below which no prefix is worth a look at who sends it."""
 _SAID = frozenset(("user", "input", "state", "loop"))
 """Kinds of origins that bring in what a program is told from outside, or one item after the other."""
+MOST_ADDED = 8
+"""Messages that a function may add to those so far; of one that leaves more, it is not known what it makes of them."""
 RESTORES = frozenset(("initialize", "initialise", "init", "load", "open", "restore", "reload", "resume"))
 """Methods that bring back the turns of an earlier run of the program."""
 MAX_WAYS = 3
@@ -428,10 +430,11 @@ class _Builder(Layout):
             if found is not None:
                 made = found.value
         lists = [o for o in options(made) if isinstance(o, Seq) or (isinstance(o, Hole) and o.window is not None)]
-        if not lists:
+        sent = containers.as_seq(self.ev, join(lists), span) if lists else None
+        if sent is None or len(sent.items) > len(kept.items) + MOST_ADDED:
             self.parts.open.append(function.name)
             return kept
-        return containers.as_seq(self.ev, join(lists), span)
+        return sent
 
     def _turn_level(self, messages: list[tuple[Seq, Span]]) -> int:
         """How many loops of the path lie outside the one whose iterations are turns; 0 when calls of the entry are."""
