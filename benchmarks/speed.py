@@ -85,7 +85,16 @@ PEERS = (
     Peer(
         "semgrep, one taint rule",
         "semgrep==1.185.0",
-        ("semgrep", "scan", "--metrics=off", "--quiet", "--no-git-ignore", "--config", str(HERE / "peers/semgrep.yml")),
+        (
+            "semgrep",
+            "scan",
+            "--metrics=off",
+            "--disable-version-check",
+            "--quiet",
+            "--no-git-ignore",
+            "--config",
+            str(HERE / "peers/semgrep.yml"),
+        ),
     ),
     Peer(
         "pylint, one checker", "pylint==4.1.4", ("pylint", "--disable=all", "--enable=unused-import", "--recursive=y")
