@@ -180,8 +180,8 @@ class _Builder(Layout):
         texts = list(self.parts.values.get("prompt", ()))
         compacts = any(COMPACTS.search(f.function.name) for f in self.chain.frames)  # other turns each time
         if facts.trigger != "explicit" and not compacts and (not self.sink.row.stateful or self._is_fresh()):
-            self.transcripts = list(self._told_as_text(messages, texts))
-            self.rows_told = list(self._rows_told(messages, texts))
+            told = list(self._lists_told(messages, texts))
+            self.transcripts, self.rows_told = list(self._told_as_text(told)), list(self._rows_told(told))
         self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
         self.turn_level = self._turn_level(messages)
         self.kept_since = None if self._is_fresh() else self._kept_since()

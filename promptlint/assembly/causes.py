@@ -139,6 +139,9 @@ class Causes:
         """Kept lists of which a prompt tells the turns in one text."""
         self.rows_told: list[Many] = []
         """The newest rows of what others keep, such as a channel, of which a prompt tells the turns in one text."""
+        self.tool_functions: frozenset[Function] | None = None
+        self.made_by: dict[Routine, Value] = {}
+        """By function in the place of the system text: what it makes when the request is made."""
         self.named_history: list[str] = []
         self.replayed: list[Item] = []
         self.loaded: Span | None = None
@@ -201,11 +204,15 @@ class Causes:
         function = self.ev.program.function_at(place)
         if function is None or function in self.on_way:
             return None
-        items = (
-            i for v, span, _ in self.parts.values.get("tools", ()) for i in containers.as_seq(self.ev, v, span).items
-        )
-        given = (o.function for item in items for o in options(item.value) if isinstance(o, Routine))
-        return function if is_tool(function) or function in given else None
+        return function if is_tool(function) or function in self._tools_given() else None
+
+    def _tools_given(self) -> frozenset[Function]:
+        """The functions of the project that the request offers as tools."""
+        if self.tool_functions is None:
+            lists = (containers.as_seq(self.ev, v, span) for v, span, _ in self.parts.values.get("tools", ()))
+            given = (o.function for s in lists for i in s.items for o in options(i.value) if isinstance(o, Routine))
+            self.tool_functions = frozenset(given)
+        return self.tool_functions
 
     def _kept_at(self, origin: Origin) -> int:
         """How often a value is filled in: where other code keeps it, how often the loops on the way run that code."""

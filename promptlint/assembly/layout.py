@@ -151,29 +151,27 @@ class Layout(Arguments):
         told = (p.turns for value in contents for p in _texts_in(value) if p.turns is not None)
         yield from {id(turns): turns for turns in told}.values()
 
-    def _told_as_text(
-        self, messages: list[tuple[Seq, Span]], texts: Sequence[tuple[Value, Span, bool]]
-    ) -> Iterator[History]:
+    def _told_as_text(self, lists: Sequence[History | Many]) -> Iterator[History]:
         """The kept lists that one text of the prompt tells, if what is asked and answered by it is kept there as well.
 
         A side call that looks at the conversation is answered elsewhere.
         """
         sent = {self.span, *(self.ev.span(f, c) for f, c in zip(self.chain.frames, self.chain.calls, strict=True))}
-        for turns in self._lists_told(messages, texts):
+        for turns in lists:
             if isinstance(turns, History):
                 told, origins = options(turns.kept), turns.kept.origins()
                 asked = any(map(self._may_be_said, origins)) and all(map(_is_turn, told))
                 if asked and any(o.kind == "reply" and _way_back(o) <= sent for o in origins):
                     yield turns
 
-    def _rows_told(self, messages: list[tuple[Seq, Span]], texts: Sequence[tuple[Value, Span, bool]]) -> Iterator[Many]:
+    def _rows_told(self, lists: Sequence[History | Many]) -> Iterator[Many]:
         """The newest rows of a history that others keep, told by who said what where whatever is said is answered.
 
         What a command of the user asks about a channel is no turn of it.
         """
         if self.chain.entry is None or any(COMPACTS.search(f.name) or on_command(self.ev, f) for f in self.on_way):
             return
-        for rows in self._lists_told(messages, texts):
+        for rows in lists:
             of = rows.of if isinstance(rows, Many) else None
             if isinstance(rows, Many) and isinstance(of, Hole) and of.window is not None and is_history_name(of.name):
                 names = (p.name for p in strings.pieces(self.ev, rows.value, rows.span))
@@ -269,7 +267,9 @@ class Layout(Arguments):
     def _applied(self, value: Value, state: Map | None = None) -> Value:
         """What a function or a template makes when the request is made; anything else is given back as it is."""
         if isinstance(value, Routine):
-            return self.ev.apply(value, (), self.sink.call, self.frame)
+            if value not in self.made_by:
+                self.made_by[value] = self.ev.apply(value, (), self.sink.call, self.frame)
+            return self.made_by[value]
         if isinstance(value, External) and value.maker in self.ev.knowledge.templates:
             return prompts.through(self.ev, [value], state or Map({}, self.span), self.sink.call, self.frame)
         return value

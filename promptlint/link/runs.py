@@ -57,8 +57,13 @@ def nodes(ev: Evaluator, function: Function) -> Iterator[tuple[Function, Call]]:
         )
         adding += [(f, call) for f in makers for call in ev.summary(f).calls]
     for builder, call in adding:
-        if called_name(call) == "add_node" and call.args and _node(ev, function, builder, call) is not None:
+        if _adds(call) and _node(ev, function, builder, call) is not None:
             yield builder, call
+
+
+def _adds(call: Call) -> bool:
+    """``add_node(node)`` or ``add_node("name", node)``."""
+    return called_name(call) == "add_node" and bool(call.args)
 
 
 def _node(ev: Evaluator, function: Function, builder: Function, added: Call) -> Routine | None:
@@ -161,9 +166,8 @@ def _changed(ev: Evaluator, builder: Function) -> set[str] | None:
 
 def _added(ev: Evaluator, builder: Function) -> Iterator[Value]:
     """What a function adds to graphs as their nodes."""
-    for call in ev.summary(builder).calls:
-        if called_name(call) == "add_node" and call.args:
-            yield from options(ev.resolve(call.args[-1], ev.generic(builder)))
+    for call in filter(_adds, ev.summary(builder).calls):
+        yield from options(ev.resolve(call.args[-1], ev.generic(builder)))
 
 
 def _set_in(node: Function) -> Iterator[str]:
