@@ -1,7 +1,8 @@
 """A model file for llama.cpp with 118,000 random weights, written with the standard library: 134 KB in 0.05 s.
 
-Its tokens are the 256 bytes and three marks, so that ids can be chosen freely; its output favours letters, so that an
-answer never ends early. It knows nothing, and a cache does not mind.
+Its tokens are the 256 bytes and three marks, so that ids can be chosen freely; its output favours a few signs, so that
+an answer never ends early, and is never by chance how a recorded answer begins: a server caches what it generated too,
+and would find a token more than the prompts have in common. It knows nothing, and a cache does not mind.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ TEMPLATE = (
     "{%- if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 """Tools first, then the system text, then the turns: the order that Anthropic documents."""
+
+SIGNS = "#$%&*+=@^~"
+"""What an answer is made of."""
 
 VOCABULARY = range(256)
 MARKS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
@@ -76,7 +80,7 @@ def write(path: Path, context: int = 32_768, width: int = 64, layers: int = 2) -
         _number("tokenizer.ggml.eos_token_id", first_mark + 2),
         _string("tokenizer.chat_template", TEMPLATE),
     ]
-    letters = [127 if i < 256 and token.isascii() and token.isalpha() else -127 for i, token in enumerate(tokens)]
+    signs = [127 if token in SIGNS else -127 for token in tokens]
 
     def matrix(columns: int, rows: int, scale: float, bias: list[int] | None = None, bias_scale: float = 0.0) -> bytes:
         """Random Q8_0 weights; ``bias`` replaces the first 32 of each row by one large one."""
@@ -105,7 +109,7 @@ def write(path: Path, context: int = 32_768, width: int = 64, layers: int = 2) -
             for part, columns, rows in shapes
         ]
     tensors.append(("output_norm.weight", (width,), _FLOAT, ones))
-    tensors.append(("output.weight", (width, len(tokens)), _Q8, matrix(width, len(tokens), 0.002, letters, 0.1)))
+    tensors.append(("output.weight", (width, len(tokens)), _Q8, matrix(width, len(tokens), 0.002, signs, 0.1)))
 
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(meta)) + b"".join(meta)
     offset = 0
