@@ -440,6 +440,15 @@ def earlier(node: Expr) -> tuple[Expr, ...]:
     return node.options if isinstance(node, Either) else ()
 
 
+def cell(node: Expr) -> tuple[Expr, Expr] | None:
+    """The dict and the key of ``d[k]``, ``d.get(k)`` and ``d.setdefault(k, ...)``."""
+    if isinstance(node, Item):
+        return node.base, node.key
+    if isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name in ("get", "setdefault") and node.args:
+        return node.func.base, node.args[0]
+    return None
+
+
 _CONTAINERS = frozenset(("list", "dict", "set", "frozenset", "tuple", "str", "sorted", "bytearray"))
 """Builtins that make what has no method of the project."""
 

@@ -43,6 +43,7 @@ from promptlint.code.expression import (
     Test,
     Unknown,
     Write,
+    cell,
     each_once,
     earlier,
     is_none,
@@ -167,6 +168,11 @@ def _made_with(node: Expr) -> Call | None:
     return found.pop() if len(found) == 1 else None
 
 
+def _is_made(node: Expr) -> bool:
+    """Whether a call gives a value, and not what a dict holds."""
+    return isinstance(node, Call) and cell(node) is None
+
+
 def _is_buffer(value: Expr | None) -> bool:
     """Whether text that is written to a value is kept in it, so far as one function tells: it may be a parameter."""
     while isinstance(value, (Mutate, Phi)):
@@ -263,7 +269,7 @@ class _Summariser:
             for path, root in self.filled.items()
             if path in merged and not isinstance(merged[path], Attr)
             # A loop around an object that is made here is one of turns, which the body's own names tell.
-            if not (isinstance(unchanged(root.base), Call) and isinstance(merged[path], (Phi, AfterLoop)))
+            if not (_is_made(unchanged(root.base)) and isinstance(merged[path], (Phi, AfterLoop)))
         ]
         parameters = {p.name for p in self.function.parameters}
         for path, value in merged.items():
@@ -757,15 +763,10 @@ class _Summariser:
                 taken.add(node)
         if len(taken) > 1:
             return  # on another way it is no cell, or one of another dict
-        old = taken.pop()
-        if isinstance(old, Item):
-            container, key = old.base, old.key
-        elif (
-            isinstance(old, Call) and isinstance(old.func, Attr) and old.func.name in ("get", "setdefault") and old.args
-        ):
-            container, key = old.func.base, old.args[0]
-        else:
+        found = cell(taken.pop())
+        if found is None:
             return
+        container, key = found
         env = self._env()
         path = next((k for k, v in env.items() if v is container), None) or place_of(container)
         # The dict may have changed since: "setdefault" itself is a change.

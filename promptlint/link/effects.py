@@ -11,6 +11,7 @@ from promptlint.code.expression import (
     Expr,
     Field,
     Param,
+    cell,
     unchanged,
 )
 from promptlint.code.index import Function
@@ -101,7 +102,7 @@ def after_calls(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> Val
     if not base.exact or len(ev.running) > 10:
         return None
     maker = only(ev.eval(node.made.func, frame), Routine)
-    if maker is not None and lent.may_be_kept(ev, maker.function):
+    if lent.may_be_kept(ev, maker.function) if maker is not None else cell(node.made) is not None:
         return None
     if base.init is not None and not _keeps_to_itself(ev, base.init.function):
         return None

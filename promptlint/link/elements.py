@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr, Expr, Global, Item, Param, each_once, earlier
+from promptlint.code.expression import Attr, Either, Expr, Global, Param, cell, each_once, earlier
 from promptlint.code.index import Class, Function, Module, terminal
 
 if TYPE_CHECKING:
@@ -22,9 +22,13 @@ def class_of(ev: Evaluator, node: Expr, function: Function) -> Class | None:
     if isinstance(node, Attr):
         holder = _class_of_object(ev, node.base, function)
         return _of_attribute(ev, holder, node.name) if holder is not None else None
-    if not isinstance(node, Item):
+    if isinstance(node, Either):
+        classes = {class_of(ev, way, function) for way in _ways(node)}
+        return classes.pop() if len(classes) == 1 else None
+    found = cell(node)
+    if found is None:
         return None
-    for base in _ways(node.base):
+    for base in _ways(found[0]):
         place: Class | Module | None = None
         if isinstance(base, Attr) and isinstance(base.base, Param) and function.is_method:
             place = function.owner if base.base.name == function.parameters[0].name else None

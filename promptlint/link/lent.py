@@ -15,10 +15,10 @@ from promptlint.code.expression import (
     Global,
     Mutate,
     Once,
+    cell,
     each_once,
     earlier,
 )
-from promptlint.code.expression import Item as ItemOf
 from promptlint.code.index import Function
 from promptlint.code.merging import place_read
 from promptlint.codebase.program import called_name
@@ -29,8 +29,6 @@ from promptlint.span import Span
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
 
-_CELL = ("get", "setdefault")
-"""Methods of a dict that give what lies under a key."""
 MAX_LENDERS = 8
 MAX_BORROWERS = 24
 
@@ -64,10 +62,8 @@ def _places(result: Expr) -> set[str]:
             place = place_read(node)
             if place is not None:
                 found.add(place)
-        elif isinstance(node, ItemOf):
-            waiting.append(node.base)
-        elif isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name in _CELL:
-            waiting.append(node.func.base)
+        elif (part := cell(node)) is not None:
+            waiting.append(part[0])
         elif isinstance(node, Once):
             waiting.append(node.value)
         else:

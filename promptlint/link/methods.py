@@ -319,7 +319,9 @@ def _dict_method(ev: Evaluator, this: Map, name: str, args: Given) -> Value:
 
 
 def _has_begun_as(found: Value, fallback: Value) -> bool:
-    """Whether a kept list is known to begin with all that stands for it where there is none yet."""
+    """Whether what is kept is the object, or begins with the list, that stands for it where there is none yet."""
+    if isinstance(fallback, Instance):
+        return any(isinstance(o, Instance) and o.span == fallback.span for o in options(found))
     if not isinstance(found, Seq) or not isinstance(fallback, Seq) or not fallback.known:
         return False
     held = {i.span for i in found.items if isinstance(i, One)}

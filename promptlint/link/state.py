@@ -19,9 +19,9 @@ from promptlint.code.expression import (
     LoopState,
     Mutate,
     Param,
+    cell,
     unchanged,
 )
-from promptlint.code.expression import Item as ItemOf
 from promptlint.code.index import Class, Function, Module
 from promptlint.frozen import replace
 from promptlint.link import binding, callers, conditions, construction, elements, growth, lent, passing, switches
@@ -318,7 +318,7 @@ def _is_instance_of(ev: Evaluator, node: Expr, function: Function, cls: Class) -
 def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _Written) -> Value:
     function, expr, where, inside, borrowed = step
     grows = _step_level(ev, base, function)
-    made = where is not None and isinstance(unchanged(where), Call)
+    made = where is not None and isinstance(place := unchanged(where), Call) and cell(place) is None
     if made:
         grows = max(grows, base.level)
     # What sets an object up runs as often as that is made.
@@ -400,7 +400,9 @@ def _seen_from(ev: Evaluator, function: Function, where: Expr, this: Instance, l
         frame.arguments[where.name] = this
     elif isinstance(where, Attr) and isinstance(where.base, Param) and isinstance(generic.this, Instance):
         frame.this = replace(generic.this, overrides={**generic.this.overrides, where.name: this})
-    elif isinstance(made := unchanged(where), Call):
+    elif elements.class_of(ev, made := unchanged(where), function) is not None:
+        frame.memo[id(made)] = this  # one of those that a dict holds; what else it holds is not asked for here
+    elif isinstance(made, Call):
         maker = this.init.maker if this.init is not None else None
         if maker is None or maker.function is not function or ev.span(maker, made) != this.span:
             return generic
@@ -408,8 +410,6 @@ def _seen_from(ev: Evaluator, function: Function, where: Expr, this: Instance, l
         frame.arguments, frame.this, frame.parent = maker.arguments, maker.this, maker.parent
         frame.path_loops, frame.bindings = maker.path_loops, maker.bindings
         frame.memo[id(made)] = this
-    elif isinstance(where, ItemOf) and elements.class_of(ev, where, function) is not None:
-        frame.memo[id(where)] = this  # one of those that a dict holds; what else it holds is not asked for here
     else:
         return generic
     return frame

@@ -793,13 +793,39 @@ def _merged(a: Value, b: Value) -> Value | None:
             if window == a.window and (not b.deps or b.deps is a.deps):
                 return a
             return replace(a, deps=union(a.deps, b.deps), window=window)
-        if isinstance(a, Instance) and isinstance(b, Instance) and a.cls is b.cls and a.init is b.init:
+        if isinstance(a, Instance) and isinstance(b, Instance) and _is_made_alike(a, b):
             return a
     if is_empty(a) and not isinstance(b, Const):
         return optional(b)
     if is_empty(b) and not isinstance(a, Const):
         return optional(a)
     return None
+
+
+def _is_made_alike(a: Instance, b: Instance) -> bool:
+    """Whether two objects are of one class, and one call makes both of the same arguments."""
+    if a.cls is not b.cls or a.init is b.init:
+        return a.cls is b.cls
+    if a.init is None or b.init is None or a.span != b.span or a.kept != b.kept:
+        return False
+    one, other = a.init.arguments, b.init.arguments
+    return one.keys() == other.keys() and all(map(_is_alike, one.values(), other.values()))
+
+
+def _is_alike(a: object, b: object) -> bool:
+    """Whether two arguments are the same thing: one value, or what one place of the code makes without a difference."""
+    match a, b:
+        case Hole(), Hole():
+            return a.name == b.name and a.span == b.span
+        case Const(), Const():
+            return a.value == b.value
+        case Seq(items=()), Seq(items=()):
+            return a.kind == b.kind
+        case Text(), Text():
+            return a.literal is not None and a.literal == b.literal
+        case Instance(), Instance():
+            return _is_made_alike(a, b)
+    return a is b
 
 
 def _keeps_turns(value: Seq) -> bool:
