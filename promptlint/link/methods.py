@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,21 +9,24 @@ from typing import TYPE_CHECKING
 from promptlint.code.expression import (
     Attr,
     Call,
-    Expr,
-    Free,
-    Global,
-    Import,
-    Literal,
-    Param,
-    Test,
-    called_name,
     unchanged,
-    within,
 )
 from promptlint.files.source import LINE_BREAK, Unreadable, read_bytes
 from promptlint.frozen import replace
 from promptlint.knowledge import SourceRow
-from promptlint.link import clocks, containers, contexts, externals, functions, jinja, prompts, slices, stores, strings
+from promptlint.link import (
+    clocks,
+    containers,
+    contexts,
+    externals,
+    functions,
+    jinja,
+    prompts,
+    queries,
+    slices,
+    stores,
+    strings,
+)
 from promptlint.link.given import Given
 from promptlint.link.growth import base_marker
 from promptlint.link.values import (
@@ -408,39 +410,12 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: Given) -> Value:
     window = made.window if isinstance(made, Hole) else None
     if window is None and this.window is None and name in _FETCHES:
         window = _queried(args)
-    if window is None and name in ("limit", "fetchmany", "tail") and args.values and not _is_oldest_first(args.node):
+    limited = window is None and name in ("limit", "fetchmany", "tail") and args.values
+    if limited and queries.is_newest_first(args.node) is not False:
         first = args.values[0]
         window = first.value if isinstance(first, Const) and isinstance(first.value, int) and first.value > 1 else None
     window = this.window if window is None else window
     return Hole(shown, args.span, union(this.deps, made.origins()), root=this.root, window=window)
-
-
-_ORDERS = frozenset(("order_by", "sort"))
-_DESCENDING = re.compile(r"^-|\bdesc\b", re.IGNORECASE)
-MAX_ORDER = 40
-
-
-def _is_oldest_first(node: Call) -> bool:
-    """Whether the query that a call limits is put in ascending order: the oldest rows are what it keeps."""
-    func = node.func
-    while isinstance(func, Attr) and isinstance(func.base, Call):
-        made = func.base
-        if called_name(made) in _ORDERS:
-            return not any(map(_may_descend, within((*made.args, *(v for _, v in made.keywords)), MAX_ORDER)))
-        func = made.func
-    return False
-
-
-def _may_descend(part: Expr) -> bool:
-    """Whether a part of what rows are ordered by may turn the order round."""
-    match part:
-        case Literal(value=str() as column):
-            return _DESCENDING.search(column) is not None
-        case Literal(value=value):
-            return value == -1
-        case Attr(name=name) | Global(name=name) | Import(dotted=name):
-            return "desc" in name.lower()
-    return isinstance(part, (Param, Free, Test))
 
 
 def _clock_method(this: Hole, name: str, args: Given) -> Value | None:

@@ -29,7 +29,7 @@ from promptlint.code.expression import (
 )
 from promptlint.code.expression import Item as ItemOf
 from promptlint.frozen import replace
-from promptlint.link import aged, clocks, containers, mutations, strings
+from promptlint.link import aged, clocks, containers, mutations, queries, strings
 from promptlint.link.alike import runs_backwards
 from promptlint.link.guards import asks_of_first
 from promptlint.link.values import (
@@ -97,7 +97,9 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     if isinstance(base, Hole) and node.step is None and (of_a_message or not _is_tail(node, lower)):
         # Named after what the list is, also where a local name stands for it.
         _, bracket, part = ev.snippet(frame, node.at).rpartition("[")
-        return replace(base, name=base.name + bracket + part if bracket else base.name, cut=True)
+        newest = not of_a_message and node.lower is None and queries.is_newest_first(node.base)
+        window = upper if newest and upper is not None and upper > 1 else base.window
+        return replace(base, name=base.name + bracket + part if bracket else base.name, cut=True, window=window)
     certain = isinstance(base, Seq) and base.known and (node.lower is None) == (lower is None)
     if isinstance(base, Seq) and _is_content(node.base) and node.step is None and not certain:
         return replace(base, items=tuple(i.maybe() for i in base.items))
