@@ -16,6 +16,7 @@ from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow
 from promptlint.link import binding, containers, objects, prompts, runs, strings
+from promptlint.link.given import Given
 from promptlint.link.messages import SYSTEM_ROLES, looks_like_messages
 from promptlint.link.values import (
     SESSION,
@@ -131,6 +132,11 @@ class Arguments(Causes):
             self._documented(value, span, optional)
             return
         if part == "piped":
+            if name not in self.sink.row.positional:  # predict(question=...): each keyword is one of its values
+                fields = Given(self.ev, self.sink.call, self.frame).keywords
+                if name != next(iter(fields)):
+                    return
+                value = Map({k: Entry(v, span) for k, v in fields.items()}, span)
             for made in prompts.sent(self.ev, self._receiver(), value, self.sink.call, self.frame):
                 self._place("input", name, made, span, optional, {})
             return

@@ -15,7 +15,7 @@ from promptlint.code.index import dotted
 from promptlint.codebase.program import Program
 from promptlint.finding import Region
 from promptlint.frozen import replace
-from promptlint.link import binding, containers, prompts, strings, thinking, values
+from promptlint.link import binding, containers, prompts, remembered, strings, thinking, values
 from promptlint.link.guards import COMPACTS
 from promptlint.link.messages import (
     SYSTEM_ROLES,
@@ -160,6 +160,8 @@ class Layout(Arguments):
         for turns in lists:
             if isinstance(turns, History):
                 told, origins = options(turns.kept), turns.kept.origins()
+                if isinstance(turns.root, tuple) and turns.root[0] == remembered.OWN:
+                    yield turns
                 asked = any(map(self._may_be_said, origins)) and all(map(_is_turn, told))
                 if asked and any(o.kind == "reply" and _way_back(o) <= sent for o in origins):
                     yield turns

@@ -69,8 +69,11 @@ AXES = frozenset(("call", "turn", "conversation", "user", "process", "hash-seed"
 GRAINS = {"microsecond": 1e-6, "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
 """Granularity of a clock by name, in seconds."""
 
-DOES = ("chain", "pass", "assign", "call")
-"""What a step does with the value that it gets: hands it to its own steps, passes it on, adds keys to it, calls one."""
+DOES = ("chain", "pass", "assign", "call", "remember")
+"""What a step does with the value that it gets: hands it to its own steps, passes it on, adds keys to it, calls one.
+
+One that remembers adds the turns of a session, and hands all that to its own steps.
+"""
 _FILLS = ("mapping", "keywords")
 _HOW = ("decorator", "base", "function", "register", "module")
 _QUALIFIED = re.compile(r"(?:\*|@?[A-Za-z_][\w-]*)(?:\.[A-Za-z_][\w-]*)*")

@@ -806,7 +806,7 @@ class Evaluator:
             if entry is not None:
                 return entry.value
             if base.type is not None and name in ("type", "messages"):
-                known = externals.of_library_object(base, name, span)
+                known = externals.of_library_object(self, base, name, span, frame)
                 if known is not None:
                     return known
         if isinstance(base, Hole):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import Attr, Call, called_name
@@ -13,13 +12,11 @@ from promptlint.code.index import Function
 from promptlint.code.syntax import SESSION_STORES
 from promptlint.frozen import replace
 from promptlint.knowledge import SinkRow, SourceRow
-from promptlint.link import containers, functions, jinja, methods, mutations, prompts, stores, strings
+from promptlint.link import containers, functions, jinja, methods, prompts, remembered, stores, strings
 from promptlint.link.given import Given
-from promptlint.link.guards import LARGE_TOKENS
 from promptlint.link.state import session_value
 from promptlint.link.values import (
     Const,
-    Edit,
     Entry,
     External,
     FilePath,
@@ -94,8 +91,6 @@ _MESSAGE_CLASSES = {
 }
 _TYPES_OF_MESSAGES = {"system": "system", "user": "human", "assistant": "ai", "tool": "tool"}
 """What ``message.type`` says in langchain, by role."""
-_KEEPS_TURNS = re.compile(r"ChatMessageHistory$|\.chat_memory$")
-KEPT_TURNS = "the message history"
 _MESSAGE_FUNCTIONS = {
     **{f"mirascope.llm.messages.{role}": role for role in ("system", "user", "assistant")},
     **{f"haystack.dataclasses.ChatMessage.from_{role}": role for role in ("system", "user", "assistant")},
@@ -137,8 +132,8 @@ def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame
     if base.instance and name in base.keywords and base.name.rpartition(".")[2][:1].isupper():
         return base.keywords[name]
     full = f"{base.name}.{name}"
-    if keeps_turns(base.name, name):
-        return Hole(KEPT_TURNS, span)
+    if remembered.keeps_turns(base.name, name):
+        return remembered.turns(ev, base.span, span, frame)
     if base.name.rpartition(".")[2] in SESSION_STORES and not base.instance and name not in _DICT_METHODS:
         return session_value(ev, base.name, name, frame, span)
     row = ev.knowledge.sources.get(full)
@@ -155,17 +150,12 @@ def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame
     return External(full, span, instance=base.instance, this=this)
 
 
-def keeps_turns(kind: str, name: str) -> bool:
-    """Whether an attribute of an object of a library is the list of turns that were added to it (langchain)."""
-    return name == "messages" and _KEEPS_TURNS.search(kind) is not None
-
-
-def of_library_object(made: Map, name: str, span: Span) -> Value | None:
+def of_library_object(ev: Evaluator, made: Map, name: str, span: Span, frame: Frame) -> Value | None:
     """An attribute that an object of langchain has besides the keywords it was made with."""
     role = _MESSAGE_CLASSES.get(made.type or "") if name == "type" else None
     if role is not None:
         return text(_TYPES_OF_MESSAGES[role], span)
-    return Hole(KEPT_TURNS, span) if keeps_turns(made.type or "", name) else None
+    return remembered.turns(ev, made.span, span, frame) if remembered.keeps_turns(made.type or "", name) else None
 
 
 def _super(ev: Evaluator, this: Value, name: str, frame: Frame) -> Value:
@@ -253,7 +243,7 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     if func.instance or func.this is not None:
         return methods.method(ev, func.this if func.this is not None else func, last, args, name)
     if name in ev.knowledge.windows:
-        return _library_window(ev, name, args)
+        return remembered.shortened(ev, name, args)
     return unknown(ev, name, args)
 
 
@@ -370,24 +360,6 @@ def _constructed(name: str, args: Given) -> Value:
         rest = tuple(args.rest)
         return Map(entries, args.span, rest, open=tuple(f"**{r.name}" for r in rest if isinstance(r, Hole)), type=name)
     return External(name, args.span, True, tuple(args.values), args.keywords, level=args.level)
-
-
-def _library_window(ev: Evaluator, name: str, args: Given) -> Value:
-    row = ev.knowledge.windows[name]
-    value = args.keywords.get(row.messages)
-    if value is None and row.messages in row.positional and row.positional.index(row.messages) < len(args.values):
-        value = args.values[row.positional.index(row.messages)]
-    if value is None:
-        return args.hole()
-    given = args.keywords.get(row.limit)
-    limit = given.value if isinstance(given, Const) and isinstance(given.value, int) else None
-    counter = args.keywords.get(row.counter)
-    in_messages = row.unit == "messages" or (isinstance(counter, External) and counter.name == "builtins.len")
-    sequence = containers.as_seq(ev, value, args.span)
-    keeps = limit if in_messages else None
-    guard = None if in_messages or (limit or inf) <= LARGE_TOKENS else "threshold"
-    edit = Edit("window", args.span, ev.snippet(args.frame, args.node.at), keeps=keeps, guard=guard)
-    return mutations.with_edit(sequence, edit)
 
 
 def source(row: SourceRow, span: Span, level: int, shown: str) -> Value:

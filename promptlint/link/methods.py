@@ -23,6 +23,7 @@ from promptlint.link import (
     jinja,
     prompts,
     queries,
+    remembered,
     slices,
     stores,
     strings,
@@ -482,6 +483,10 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: Given, qual
         template = only(this.arguments[0], Text)
         if template is not None:
             return strings.substitute(ev, template, args.keywords, args.origins, args.span)
+    if name in remembered.READS and remembered.keeps_turns(this.name, "messages"):
+        return remembered.turns(ev, this.span, args.span, args.frame)
+    if name in remembered.RECALLS and (recalled := remembered.recalled(ev, this, args.span)) is not None:
+        return recalled
     filled = prompts.method(ev, this, name, args.values, args.keywords, args.node, args.frame)
     if filled is not None:
         return filled

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from promptlint.code.expression import Call
 from promptlint.frozen import replace
 from promptlint.knowledge import TemplateRow
-from promptlint.link import containers, mutations, strings
+from promptlint.link import containers, mutations, remembered, strings
 from promptlint.link.messages import SYSTEM_ROLES, message_of
 from promptlint.link.values import (
     Choice,
@@ -33,6 +33,7 @@ from promptlint.link.values import (
     Value,
     join,
     literal,
+    only,
     options,
     union,
 )
@@ -68,9 +69,8 @@ def made(ev: Evaluator, name: str, values: list[Value], keywords: dict[str, Valu
     if pipe is None:
         return None
     given = dict(zip(pipe.positional, values, strict=False)) | keywords
-    return External(
-        pipe.type, span, True, tuple(given[key] for key in pipe.steps if key in given), keywords, maker=name
-    )
+    others = {key: value for key, value in given.items() if key not in pipe.steps}
+    return External(pipe.type, span, True, tuple(given[key] for key in pipe.steps if key in given), others, maker=name)
 
 
 def method(
@@ -242,13 +242,15 @@ def piped(ev: Evaluator, left: Value, right: Value, span: Span) -> External | No
 
 def is_chain(ev: Evaluator, value: External) -> bool:
     pipe = ev.knowledge.pipes.get(value.maker)
-    return pipe is not None and pipe.does == "chain"
+    return pipe is not None and (pipe.does == "chain" or (pipe.does == "remember" and bool(value.arguments)))
 
 
 def _steps(ev: Evaluator, chain: Value, depth: int = 0) -> list[Value]:
     """The steps of a chain in order."""
     if depth < _MAX_STEPS and isinstance(chain, External) and is_chain(ev, chain):
-        return [step for part in chain.arguments for step in _steps(ev, part, depth + 1)]
+        remembers = ev.knowledge.pipes[chain.maker].does == "remember"
+        ahead: list[Value] = [replace(chain, arguments=())] if remembers else []
+        return [*ahead, *(step for part in chain.arguments for step in _steps(ev, part, depth + 1))]
     return [chain]
 
 
@@ -283,6 +285,29 @@ def through(ev: Evaluator, steps: list[Value], value: Value, node: Call, frame: 
     return value
 
 
+def _remembered(ev: Evaluator, step: External, value: Value, node: Call, frame: Frame) -> Value:
+    """The input of a chain with the turns of its session, or of its memory, where it is known what happens to them."""
+    span = ev.span(frame, node)
+    if (memory := step.keywords.get("memory")) is not None:
+        recalled = remembered.recalled(ev, memory, span, remembered.OWN)
+        return containers.update(value, recalled, span) if recalled is not None and isinstance(value, Map) else value
+    session = step.keywords.get("get_session_history")
+    names = [step.keywords.get(f"{which}_messages_key") for which in ("history", "input")]
+    key, said = (literal(name) if name is not None else None for name in names)
+    if not isinstance(session, Routine):
+        return value
+    found = ev.apply(session, (Hole("session_id", span),), node, frame)
+    kept = join(ev.attribute(o, remembered.FIELD, span, frame) for o in options(found))
+    turns = only(kept, Seq)
+    if key is None:  # ahead of what is said now
+        new = containers.as_seq(ev, _entries(value).get(said, value) if said is not None else value, span)
+        old = turns.items if turns is not None else (Rest(kept, span),)
+        key, turns = said, replace(new, items=(*old, *new.items), edits=turns.edits if turns is not None else ())
+    if turns is None or key is None:
+        return turns or value
+    return containers.update(value, Map({key: Entry(turns, span)}, span), span) if isinstance(value, Map) else value
+
+
 def _stepped(ev: Evaluator, step: Value, value: Value, node: Call, frame: Frame) -> Value:
     """What one step makes of a value."""
     span = ev.span(frame, node)
@@ -304,6 +329,8 @@ def _stepped(ev: Evaluator, step: Value, value: Value, node: Call, frame: Frame)
             added = Map({k: Entry(v, span) for k, v in step.keywords.items()}, span)
             made = _stepped(ev, added, value, node, frame)
             return containers.update(value, made, span)
+        if does == "remember":
+            return _remembered(ev, step, value, node, frame)
         if does == "call" and step.arguments:
             return _stepped(ev, step.arguments[0], value, node, frame)
         if step.name == "operator.itemgetter" and step.arguments:
@@ -313,6 +340,10 @@ def _stepped(ev: Evaluator, step: Value, value: Value, node: Call, frame: Frame)
                 return found
         if does == "chain":
             return through(ev, _steps(ev, step), value, node, frame)
+        if step.maker in ev.knowledge.windows:
+            return remembered.stepped(ev, step, value)
+        if step.this is not None and step.name.rpartition(".")[2] in remembered.RECALLS:
+            return remembered.recalled(ev, step.this, span) or Hole(step.name.rpartition(".")[2], span)
     if isinstance(step, (Text, Const)):
         return step
     name = step.name.rpartition(".")[2] if isinstance(step, (Hole, External)) else "step"
