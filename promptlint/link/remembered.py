@@ -96,7 +96,7 @@ def _edits(ev: Evaluator, made: Span, plain: Hole, frame: Frame) -> tuple[Edit, 
     """What the program does to the turns that were kept before."""
     before: Value = Seq("list", (), plain.span)
     for function, expr, guards in _changes(ev, made, frame):
-        if state.writer_level(ev, function) < CALL:
+        if state.writer_level(ev, function) < CALL or not _is_used(ev, function):
             continue
         marker = growth.base_marker(before, _ROOT)
         value = ev.assuming(_ROOT, marker, lambda: ev.eval(expr, ev.generic(function)))  # noqa: B023
@@ -118,6 +118,14 @@ def _changes(ev: Evaluator, made: Span, frame: Frame) -> Iterator[tuple[Function
             func = call.func if call.args and _is_emptied(ev, function, call) else None
             if isinstance(func, Attr) and _is_it(ev, func, function, made):
                 yield function, _added(ev, call), call.tests
+
+
+def _is_used(ev: Evaluator, function: Function) -> bool:
+    """Whether something calls a function, or hands it on."""
+    if function is function.module.body or function.name == "<lambda>" or function.decorators:
+        return True
+    name, near = function.name, function.module
+    return bool(ev.program.calls_named(name, near) or ev.program.handed_over(name, near))
 
 
 def _added(ev: Evaluator, call: Call) -> Expr:
