@@ -32,7 +32,7 @@ from promptlint.files.project import NoPython, Options, Project, SourceRef, disc
 from promptlint.files.source import Broken, Source, Unreadable, to_bytes
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
 from promptlint.frames import roomy
-from promptlint.gates import levels
+from promptlint.gates import levels, toggles
 from promptlint.link import sinks
 from promptlint.link.evaluate import Evaluator
 from promptlint.link.strings import pieces
@@ -109,7 +109,7 @@ def analyse(
     requests = [request for ref in sending for part in linked for request in part.requests.get(ref.path, ())]
     withheld = [call for ref in sending for part in linked for call in part.withheld.get(ref.path, ())]
     own_faults = [fault for part in linked for fault in part.faults]
-    judged = _accompanied([request for request in requests if not request.fallback])
+    judged = _with_asides(_accompanied([request for request in requests if not request.fallback]))
     told, faults = registry.run(selected, judged, _siblings(judged))
     named = [*paths, *([Path(stdin[0])] if stdin is not None else [])]
     findings = _merged([*told, *_syntax_errors(project, ev, named, selected)])
@@ -371,6 +371,12 @@ def _accompanied(requests: Sequence[Request]) -> list[Request]:
         else request
         for request in requests
     ]
+
+
+def _with_asides(requests: Sequence[Request]) -> list[Request]:
+    """The requests, with the questions about the turns of another one marked as such."""
+    aside = {id(request) for group in _siblings(requests) for request in toggles.asides(group)}
+    return [replace(request, aside=True) if id(request) in aside else request for request in requests]
 
 
 def _in_order(requests: Sequence[Request], judged: Sequence[Request]) -> tuple[Request, ...]:

@@ -284,6 +284,8 @@ class Request:
     """Requests an hour that could share a prefix, where the user says so."""
     added: int = 1
     """Blocks that the newest turn surely adds behind what was kept, as ``Facts.lookback`` counts them."""
+    aside: bool = False
+    """Whether the program asks something of its own about the turns of another request, with other text ahead."""
     fallback: bool = False
     """Whether it is sent in place of a request of the same function that failed: no rule gets to see it."""
     keepers: frozenset[Span] = frozenset()

@@ -39,7 +39,8 @@ while True:
 `--fix --unsafe-fixes` adds it for `anthropic` and for Converse: writing costs more than input until something reads.
 
 ## Limits
-Silent where `**kwargs` or middleware may add one, and above a large limit. A remark where only the code is asked.
+Silent where `**kwargs` or middleware may add one, and above a large limit. A remark where only the code is asked, and
+for a question of the program's own about the turns of another request.
 """
 
 from collections.abc import Iterator
@@ -92,7 +93,7 @@ def check(request: Request) -> Iterator[Finding]:
     yield Finding(
         message=f"no cache breakpoint{' from the first turn on' * partly}: {what} paid for in full with every request",
         primary=request.site.span,
-        severity=Severity.INFO if weak or partly else Severity.WARNING,
+        severity=Severity.INFO if weak or partly or request.aside else Severity.WARNING,
         confidence=certainty(request),
         scope=Scope.TURN if turns else Scope.CONVERSATION,
         region=next((s.region for s in request.segments), Region.SYSTEM),

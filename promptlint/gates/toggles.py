@@ -23,6 +23,9 @@ ELSEWHERE = frozenset(("tools", "system", "prompt_cache_key", "truncation", "con
 UNSEEN = frozenset(("reasoning.summary", "thinking.display"))
 """Fields that say what the reply holds: no part of the prompt."""
 
+SENTENCE = 40
+"""Characters of text that are a question of the program's own, and no label of what somebody said."""
+
 T = TypeVar("T", "Toggle", "Difference")
 _SAYS = re.compile(r"^the parameter (\w+_)?(text|message|msg|question|query|input|utterance)$")
 _REGIONS = {"tools": "tools", "system": "system text", "messages": "history"}
@@ -202,6 +205,24 @@ def odd_place(main: Request, side: Request) -> Span | None:
 def whole_history(request: Request) -> bool:
     """Whether the request certainly sends the kept turns."""
     return any(s.kind is Kind.HISTORY and not s.optional for s in request.segments)
+
+
+def asides(siblings: Siblings) -> Iterator[Request]:
+    """The requests that ask something of the program's own about the turns which others send behind their tools.
+
+    What they write to a cache only the next question of the kind reads, and none may come.
+    """
+    for side in siblings.requests:
+        mains = (r for r in siblings.requests if r.site.span != side.site.span and any(r.of(Region.TOOLS)))
+        if not any(side.of(Region.TOOLS)) and _asks_by_itself(side) and any(_may_share(m, side) for m in mains):
+            yield side
+
+
+def _asks_by_itself(request: Request) -> bool:
+    """Whether the newest message is a text of the program's own, with nothing in it that somebody said."""
+    newest = [s for _, s in request.of(Region.LAST_MESSAGE)]
+    told = any(s.text and len(s.text) >= SENTENCE for s in newest)
+    return told and not any(c.kind in ("user", "state") for s in newest for c in s.causes)
 
 
 def forks(siblings: Siblings) -> Iterator[Fork]:
