@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.frozen import replace
 from promptlint.link import jsontext
+from promptlint.link.messages import is_history_name
 from promptlint.link.values import (
     KEPT,
     Choice,
@@ -32,7 +33,9 @@ from promptlint.link.values import (
     Value,
     join,
     listed,
+    name_of,
     of_grown,
+    options,
     stored,
     text,
     union,
@@ -112,7 +115,10 @@ def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
         merged = join(Text(pieces(ev, o, span)) for o in value.options)
         return merged.pieces if isinstance(merged, Text) else ()
     if isinstance(value, Seq):
-        return tuple(_with_order(p, value.order) for i in value.items for p in _element_pieces(ev, i, span, value))
+        inner = [p for i in value.items for p in _element_pieces(ev, i, span, value)]
+        if _holds_names(value):
+            inner = [replace(p, turns=None) for p in inner]
+        return tuple(_with_order(p, value.order) for p in inner)
     if isinstance(value, Map):
         inner = [p for e in value.entries.values() for p in pieces(ev, e.value, span)]
         inner += [p for r in value.rest for p in pieces(ev, r, span)]
@@ -137,6 +143,21 @@ def pieces(ev: Evaluator, value: Value, span: Span) -> tuple[Piece, ...]:
     if isinstance(value, (Routine, Sent)):
         return (Piece(span, None, value.origins(), "value"),)
     return (Piece(span, None, value.origins(), "value"),)
+
+
+def _holds_names(written: Seq) -> bool:
+    """Whether a list that is written out as it is keeps bare texts, and neither its name nor a label tells of turns."""
+    kept = [i for i in written.items if isinstance(i, History)]
+    held = [o for i in kept for o in options(i.value)]
+    named = any(is_history_name(name_of(i.root)) for i in kept)
+    return bool(held) and not named and all(_is_bare(o) for o in held)
+
+
+def _is_bare(value: Value) -> bool:
+    """Whether an element is a text, or a part of a reply, that does not say who speaks, as far as a colon does."""
+    if isinstance(value, Text):
+        return not any(":" in (p.text or "") for p in value.pieces)
+    return isinstance(value, (Hole, Sent, External))
 
 
 def member_text(ev: Evaluator, value: Instance) -> Text | None:
