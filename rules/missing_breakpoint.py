@@ -39,8 +39,7 @@ while True:
 `--fix --unsafe-fixes` adds it for `anthropic` and for Converse: writing costs more than input until something reads.
 
 ## Limits
-Silent where `**kwargs` or middleware may add one, and above a large limit. A remark where only the code is asked, and
-for a question of the program's own about the turns of another request.
+Silent where `**kwargs` or middleware may add one, and above a large limit. A remark where a program asks only itself.
 """
 
 from collections.abc import Iterator

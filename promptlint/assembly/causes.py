@@ -199,6 +199,16 @@ class Causes:
                     return frame.level_at(call.loops)
         return None
 
+    def _begins_anew(self, origin: Origin) -> bool:
+        """Whether a loop counts that sends nothing: each run of it counts from the beginning again."""
+        function = self.ev.program.function_at(origin.span) or self._script_at(origin.span)
+        if function is None:
+            return False
+        loops = self.ev.summary(function).loops.values()
+        counting = {loop.id for loop in loops if function.module.span(loop.at) == origin.span}
+        sending = {loop for frame in self.chain.frames if frame.function is function for loop in frame.path_loops}
+        return bool(counting) and counting.isdisjoint(sending)
+
     def _tool_at(self, place: Span) -> Function | None:
         """The tool around a place off the way, which the model calls between two requests."""
         function = self.ev.program.function_at(place)
@@ -307,6 +317,8 @@ class Causes:
     def _cause(self, origin: Origin) -> Cause | None:
         kind, axes, what = origin.kind, origin.axes, origin.what
         features = origin.features
+        if kind == "counter" and self._begins_anew(origin):
+            return None
         if kind == "conditional" and what.startswith("the parameter "):
             decided = self._input(origin)
             if decided is None or (decided[0] == "user" and self._is_started_by_hand()):

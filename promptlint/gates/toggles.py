@@ -23,6 +23,8 @@ ELSEWHERE = frozenset(("tools", "system", "prompt_cache_key", "truncation", "con
 UNSEEN = frozenset(("reasoning.summary", "thinking.display"))
 """Fields that say what the reply holds: no part of the prompt."""
 
+MANY_KINDS = 3
+"""Kinds of causes beyond which what is known of a value is what is known of all that is sent."""
 SENTENCE = 40
 """Characters of text that are a question of the program's own, and no label of what somebody said."""
 
@@ -89,6 +91,8 @@ def toggles(request: Request, about: str) -> Iterator[Toggle]:
             continue
         if about == "model" and not parameter.alternatives:
             continue  # what the code does not name is picked by somebody, mostly for good
+        if not parameter.alternatives and len({c.kind for c in parameter.causes}) > MANY_KINDS:
+            continue  # what was put under a key that is not known may be anything that is sent
         causes = [c for c in parameter.causes if per_turn(c) and c.kind != "opaque"]
         if causes:
             cause = min(causes, key=lambda c: _asked_for(c, parameter))

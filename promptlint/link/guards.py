@@ -196,6 +196,20 @@ def asks_for_one(guards: Iterable[Guard]) -> bool:
     )
 
 
+def asks_for_partners(guards: Iterable[Guard]) -> bool:
+    """Whether a change looks for ids among others: for the calls of tools, say, that were not answered."""
+    return any(
+        isinstance(part, Test) and part.op in ("in", "not in") and _is_id(part.parts[0])
+        for guard in guards
+        if guard.test is not None
+        for part in parts_of(guard.test)
+    )
+
+
+def _is_id(node: Expr) -> bool:
+    return _IDS.search(node.name if isinstance(node, AttrNode) else _key_of(node)) is not None
+
+
 _LOOKS_UP = frozenset(("get", "getattr", "hasattr", "isinstance", "len", "bool", "any", "all"))
 
 

@@ -26,7 +26,7 @@ from promptlint.code.expression import (
 from promptlint.code.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.link import alike, conditions, containers, slices, thinking
-from promptlint.link.guards import asks_of_first, asks_of_system, guard_of
+from promptlint.link.guards import asks_for_partners, asks_of_first, asks_of_system, guard_of
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     CALL,
@@ -557,10 +557,29 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
         # The same place at every send: what stands there changes when the value does.
         return replace(base, items=(One(value, span, guards=node.guards), *base.items))
     same = alike.every_index(node, ev.summary(frame.function).loops)
-    edit = Edit("rewrite", span, ev.snippet(frame, node.at), node.guards, value=value, alike=same)
+    repaired = _changes_only(node.args[1], _CALLS) and asks_for_partners(node.guards)
+    guard = "error" if repaired else None
+    edit = Edit("rewrite", span, ev.snippet(frame, node.at), node.guards, value=value, guard=guard, alike=same)
     if where == 0 and _is_clocked(value) and guard_of(ev, node.guards, frame.function)[0] == "always":
         edit = replace(edit, first=True)
     return with_edit(base, edit)
+
+
+_CALLS = frozenset(("tool_calls", "toolCalls", "function_call"))
+"""Keys of a message under which the calls of tools stand."""
+
+
+def _changes_only(new: Expr, keys: frozenset[str]) -> bool:
+    """Whether a message is what it was but for these fields, on each way."""
+    if isinstance(new, Either):
+        return all(_changes_only(way, keys) for way in new.options)
+    changed = False
+    while isinstance(new, Mutate) and new.op in ("setitem", "pop", "delitem") and new.args:
+        key = new.args[0]
+        if not isinstance(key, Literal) or key.value not in keys:
+            return False
+        new, changed = new.base, True
+    return changed and not isinstance(new, Mutate)
 
 
 def _is_clocked(value: Value) -> bool:

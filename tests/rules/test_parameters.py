@@ -56,6 +56,14 @@ def compared(name: str, *requests: Request) -> list[Finding]:
 # --- PL502 -----------------------------------------------------------------------------------------------------------
 
 
+def test_value_that_may_be_all_that_is_sent_is_not_known_to_change() -> None:
+    one = parameter("thinking.budget_tokens", cause("state", Axis.TURN, line=12))
+    assert check("toggled-parameter", claude(one))
+    kinds = ("state", "random", "environment", "conditional")
+    muddle = parameter("thinking.budget_tokens", *(cause(kind, Axis.TURN, line=12) for kind in kinds))
+    assert not check("toggled-parameter", claude(muddle))
+
+
 def test_choice_between_two_values() -> None:
     (finding,) = check("toggled-parameter", claude(EFFORT))
     assert (finding.severity, finding.confidence, finding.scope) == (Severity.WARNING, Confidence.HIGH, Scope.TURN)
