@@ -149,8 +149,9 @@ def _holds_names(written: Seq) -> bool:
     """Whether a list that is written out as it is keeps bare texts, and neither its name nor a label tells of turns."""
     kept = [i for i in written.items if isinstance(i, History)]
     held = [o for i in kept for o in options(i.value)]
-    named = any(is_history_name(name_of(i.root)) for i in kept)
-    return bool(held) and not named and all(_is_bare(o) for o in held)
+    names = [name_of(i.root) for i in kept]
+    other = all(name and not is_history_name(name) for name in names)
+    return bool(held) and other and all(_is_bare(o) for o in held)
 
 
 def _is_bare(value: Value) -> bool:
