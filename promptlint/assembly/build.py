@@ -17,6 +17,7 @@ from promptlint.assembly.usage import usage_of
 from promptlint.code import syntax
 from promptlint.code.expression import Attr as AttrNode
 from promptlint.code.expression import Either, Expr, Guard, LoopState, Phi, Star, is_none
+from promptlint.code.index import Class
 from promptlint.finding import Confidence, Region, Site
 from promptlint.frozen import replace
 from promptlint.link import binding, callers, containers, mutations, sinks, state, strings, thinking
@@ -62,6 +63,7 @@ from promptlint.link.values import (
     Routine,
     Seq,
     Text,
+    Type,
     Value,
     is_empty,
     join,
@@ -98,6 +100,8 @@ LONG = 1_000
 """Characters of constant text below which no prefix is worth a look at who sends it."""
 _SAID = frozenset(("user", "input", "state", "loop"))
 """Kinds of origins that bring in what a program is told from outside, or one item after the other."""
+MADE_IN = 2
+"""How far down the objects that a constructor makes are looked through for the one that keeps the turns."""
 MOST_ADDED = 8
 """Messages that a function may add to those so far; of one that leaves more, it is not known what it makes of them."""
 RESTORES = frozenset(("initialize", "initialise", "init", "load", "open", "restore", "reload", "resume"))
@@ -521,9 +525,34 @@ class _Builder(Layout):
         """How many loops of the path lie around the making of the object that keeps the history; -1 without one."""
         root = owner(kept.root)
         cls = root[0] if isinstance(root, tuple) else None
-        holders = (f.this for f in self.chain.frames if isinstance(f.this, Instance) and f.this.cls is cls)
+        on_way = [f.this for f in self.chain.frames if isinstance(f.this, Instance)]
+        holders = [h for h in on_way if h.cls is cls]
+        if not holders and isinstance(cls, Class):
+            holders = [
+                o for h in on_way for o in self._given_to(h) if o.cls is cls or self._is_made_in(cls, o.cls, MADE_IN)
+            ]
+            holders += [h for h in on_way if self._is_made_in(cls, h.cls, MADE_IN)]
         level = next((h.level for h in holders), SESSION)
         return level if level > CALL else SESSION
+
+    def _given_to(self, made: Instance) -> Iterator[Instance]:
+        """The objects that the constructor of an object is given."""
+        init = made.init
+        for given in init.arguments.values() if init is not None else ():
+            value = self.ev.eval(*given) if isinstance(given, tuple) else given
+            yield from (o for o in options(value) if isinstance(o, Instance) and o.cls is not made.cls)
+
+    def _is_made_in(self, cls: Class, holder: Class, depth: int) -> bool:
+        """Whether each object of a class makes one of another in its constructor, or has one made there."""
+        made = [
+            o.cls
+            for name in state.CONSTRUCTORS
+            if (init := self.ev.program.method(holder, name)) is not None
+            for call in self.ev.summary(init).calls
+            for o in options(self.ev.resolve(call.func, self.ev.generic(init)))
+            if isinstance(o, Type)
+        ]
+        return cls in made or (depth > 1 and any(self._is_made_in(cls, m, depth - 1) for m in made if m is not holder))
 
     def _level_of(self, function: Function) -> int:
         for frame in self.chain.frames:

@@ -96,6 +96,7 @@ def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
         target = ev.activation(Routine(init, None, instance), node, frame)
         if target is not None:
             target.level = level
+            target.maker = frame
             return replace(instance, init=target)
         return instance
     if is_record(ev, cls):

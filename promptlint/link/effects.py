@@ -17,6 +17,7 @@ from promptlint.code.expression import (
 from promptlint.code.index import Function
 from promptlint.frozen import replace
 from promptlint.link import externals, lent, objects, state
+from promptlint.link.begun import run
 from promptlint.link.values import (
     Const,
     External,
@@ -181,11 +182,3 @@ def _keeps_to_itself(ev: Evaluator, function: Function) -> bool:
         or any(is_this(a) for a in (*c.args, *(v for _, v in c.keywords)))
         for c in ev.summary(function).calls
     )
-
-
-def run(ev: Evaluator, function: Function, expr: Expr, target: Frame) -> Value:
-    ev.running.append(function)
-    try:
-        return ev.eval(expr, target)
-    finally:
-        ev.running.pop()

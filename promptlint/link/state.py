@@ -24,7 +24,18 @@ from promptlint.code.expression import (
 )
 from promptlint.code.index import Class, Function, Module
 from promptlint.frozen import replace
-from promptlint.link import binding, callers, conditions, construction, elements, growth, lent, passing, switches
+from promptlint.link import (
+    begun,
+    binding,
+    callers,
+    conditions,
+    construction,
+    elements,
+    growth,
+    lent,
+    passing,
+    switches,
+)
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -119,6 +130,8 @@ def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:
     result: Value = growth.as_list(ev, before, span) if before is not None else Const(None, span)
     if before is None and not written:
         return Hole(f"self.{name}", span)
+    if written:
+        result = begun.begun(ev, base, name, result)
     for write in (*written[:MAX_WRITERS], *_borrowed(ev, base, name)):
         before, result = result, _apply_step(ev, base, name, result, write)
         if result is not before:
