@@ -363,8 +363,8 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
     kind = thinking.EDIT if thinking.removes(change) or thinking.taken_out(args[0]) else "rewrite"
     same = alike.every_element(change, ev.summary(frame.function).loops)
     step = None if same else alike.rounded_to(change)
-    step_size = ev.eval(step, frame) if step is not None else None
-    seldom = isinstance(step_size, Const) and isinstance(step_size.value, int) and step_size.value > 1
+    sizes = options(ev.eval(step, frame)) if step is not None else ()
+    seldom = bool(sizes) and all(isinstance(s, Const) and isinstance(s.value, int) and s.value > 1 for s in sizes)
     what = ev.snippet(frame, node.at)
     guard = "threshold" if seldom else None
     return with_edit(base, Edit(kind, span, what, guards, value=args[0], guard=guard, alike=same))

@@ -122,8 +122,17 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     if node.lower is None and upper is not None and upper < 0:
         return replace(sequence, items=_without_tail(items, -upper))
     if node.lower is None and node.upper is not None:
-        return replace(sequence, items=tuple(replace(i, optional=True) for i in items))
+        first = _first_known(items, upper or 0)
+        if upper is not None and len(first) == upper:
+            return replace(sequence, items=first)
+        return replace(sequence, items=(*first, *(replace(i, optional=True) for i in items[len(first) :])))
     return sequence
+
+
+def _first_known(items: tuple[Item, ...], count: int) -> tuple[Item, ...]:
+    """The first ``count`` elements, or as many as are certainly there."""
+    certain = next((n for n, i in enumerate(items) if not isinstance(i, One) or i.optional), len(items))
+    return items[: min(certain, max(count, 0))]
 
 
 LARGE_TEXT = 32_000
