@@ -439,7 +439,9 @@ def _syntax_errors(
             scope=Scope.REQUEST,
             region=Region.PARAMETERS,
             site=Site(span, "unknown"),
-            advice="fix the syntax, or exclude the file; requests that need it are not analysed",
+            advice="fix the syntax, or exclude the file; requests that need it are not analysed"
+            if cell is None
+            else "make the cell valid Python; the other cells are analysed without it",
         )
         found.append(finding.stamped("syntax-error", "PL900", ""))
     return found

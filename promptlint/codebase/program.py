@@ -159,10 +159,11 @@ class Program:
         if isinstance(source, Unreadable):
             self.unreadable[ref.path] = source
         elif self.memory is None or (module := self.memory.module(ref, source)) is None:
-            tree = source.tree
+            tree: ast.Module | Broken | None = source.tree
             if isinstance(tree, Broken):
                 self.broken[ref.path] = tree
-            else:
+                tree = source.whole_cells
+            if tree is not None:
                 module = Module(source, ref.module, ref.is_package, tree)
                 source.forget_tree()
                 self._parsed += len(source.data)
@@ -174,7 +175,7 @@ class Program:
             self._refs[module] = ref
             for name, functions in module.attribute_stores.items():
                 bisect.insort(self._stores.setdefault(name, []), (ref.path, functions), key=_path)
-            if self.memory is not None and not isinstance(source, Unreadable):
+            if self.memory is not None and not isinstance(source, Unreadable) and ref.path not in self.broken:
                 self.memory.keep(ref, source, module)
         return module
 

@@ -9,7 +9,7 @@ import stat
 import warnings
 from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -70,6 +70,11 @@ class Source:
     def tree(self) -> ast.Module | Broken:
         """The syntax tree, or why there is none."""
         return parse(self)
+
+    @cached_property
+    def whole_cells(self) -> ast.Module | None:
+        """The tree of a notebook without the cells that are no Python; ``None`` for other files."""
+        return _whole_cells(self)
 
     def forget_tree(self) -> None:
         """Leaves the tree to those who have it."""
@@ -241,7 +246,25 @@ def _newer(source: Source, error: SyntaxError) -> ast.Module | Broken:
     found = downlevel(source.text)
     if isinstance(found, ast.Module):
         return found
+    for cell in source.cells:
+        tree = _cell(source, cell).tree
+        if isinstance(tree, Broken):  # what is left open in a cell ends with it
+            return replace(tree, line=tree.line + cell.first - 1)
     return _broken(source, found or error)
+
+
+def _cell(source: Source, cell: Cell) -> Source:
+    """One cell as a text of its own."""
+    return Source(source.path, source.file, "\n".join(source.lines[cell.first - 1 : cell.last]).encode())
+
+
+def _whole_cells(source: Source) -> ast.Module | None:
+    lines = list(source.lines)
+    for cell in source.cells:
+        if isinstance(_cell(source, cell).tree, Broken):
+            lines[cell.first - 1 : cell.last] = [""] * (cell.last - cell.first + 1)
+    tree = replace(source, data="\n".join(lines).encode(), cells=()).tree if source.cells else None
+    return tree if isinstance(tree, ast.Module) and tree.body else None
 
 
 def _broken(source: Source, error: SyntaxError) -> Broken:

@@ -158,6 +158,20 @@ def test_broken_cell(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, finding["code"], finding["cell"], finding["line"]) == (1, "PL900", 3, 2)
 
 
+@pytest.mark.parametrize("broken", ["sudo apt-get install ffmpeg", 'text = """never closed', "print((1, 2)"])
+def test_other_cells_count_without_a_broken_one(here: Path, capsys: pytest.CaptureFixture[str], broken: str) -> None:
+    (here / "notes.ipynb").write_bytes(book(SETUP, broken, TEXT, PROMPT, ASK))
+    _, out, err = run(capsys, "check", "notes.ipynb", "--output-format", "json")
+    found = [(f["rule"], f["cell"], f["line"]) for f in json.loads(out)["findings"]]
+    assert (err, found) == ("", [("syntax-error", 2, 1), ("volatile-time", 5, 5)])
+    _, out, _ = run(capsys, "check", "notes.ipynb")
+    assert "the other cells are analysed without it" in out
+    assert "2 problems" in out
+    (here / "notes.ipynb").write_bytes(book(broken))
+    _, out, _ = run(capsys, "check", "notes.ipynb", "--output-format", "json")
+    assert [f["rule"] for f in json.loads(out)["findings"]] == ["syntax-error"]
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
