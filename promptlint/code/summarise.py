@@ -653,7 +653,7 @@ class _Summariser:
         self._replace(target, old, new)
         if place:
             self._env()[place] = new
-        root = _first(old)
+        root = _where_filled(_first(old))
         if isinstance(root, Attr) and not (isinstance(root.base, Param) and self._is_self(root.base.name)):
             path = next((k for k, v in self._env().items() if v is new and "." in k), None)
             if path is not None:
