@@ -1,9 +1,8 @@
 r"""A cache breakpoint stands on a block that changes.
 
 ## What it does
-Reports a breakpoint whose own block ends in a value that differs between requests, while constant text ahead of that
-value has no breakpoint of its own. It does so at each breakpoint on such a block of the system text, also where kept
-turns stand behind it and the value is reported besides.
+Reports a breakpoint whose own block ends in a value that differs between requests, while constant text ahead of it has
+none of its own; on the system text also where kept turns stand behind it and the value is reported besides.
 
 ## Why is this bad?
 An entry is written where the breakpoint stands, and covers the changing text: each request pays for writing an entry
@@ -48,7 +47,7 @@ No automatic fix. With a kept history the value must leave the system text altog
 
 ## Limits
 A value with constant text behind it is reported by the rule for its kind instead. Ahead of kept turns only values
-that change on every turn count.
+that change on every turn count; what differs between conversations is read by the later turns of its own.
 """
 
 from collections.abc import Iterator
@@ -60,6 +59,7 @@ from promptlint.api import (
     Finding,
     Region,
     Request,
+    Scope,
     Severity,
     Span,
     in_words,
@@ -81,16 +81,18 @@ def check(request: Request) -> Iterator[Finding]:
         if marker is None or marker.span in seen:
             continue
         seen.add(marker.span)
-        finding = _spoiled(request, broken) if spoiled is not None else _unread(request, broken, marker)
+        once = broken.scope is Scope.CONVERSATION and request.reuse.turns  # its own later turns read it
+        finding = _spoiled(request, broken, once) if spoiled is not None else _unread(request, broken, marker)
         changing = (finding.primary, f"this {finding.label}")
-        yield replace(finding, primary=marker.span, label="never read", related=(changing, *finding.related))
+        label = "read in one conversation only" if once else "never read"
+        yield replace(finding, primary=marker.span, label=label, related=(changing, *finding.related))
 
 
-def _spoiled(request: Request, broken: Break) -> Finding:
-    newest = request.segments[broken.segment].region is Region.LAST_MESSAGE
-    place = "the newest message" if newest else "a block"
+def _spoiled(request: Request, broken: Break, once: bool) -> Finding:
+    place = "the newest message" if request.segments[broken.segment].region is Region.LAST_MESSAGE else "a block"
     subject = f"the breakpoint covers {place} with {broken.cause.what}, which"
-    return report(request, broken, ADVICE, subject, "are written to the cache and never read")
+    lost = "for one conversation alone" if once else "and never read"
+    return report(request, broken, ADVICE, subject, f"are written to the cache {lost}")
 
 
 def _unread(request: Request, broken: Break, marker: Breakpoint) -> Finding:

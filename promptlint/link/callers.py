@@ -137,7 +137,7 @@ def _taking(ev: Evaluator, function: Function) -> Iterator[Function]:
         for table, bound in ev.summary(module.body).names.items():
             if any(reference_name(part) == name for part in _elements(bound)):
                 for user in program.mentioning(table, rf"{table}(?<!\w{table})\s*(?:\[|\.get\b)", module):
-                    yield from (f for f in (user.body, *user.functions) if f.says(table))
+                    yield from (user.body, *(f for f in user.functions if f.says(table)))
         for other in module.functions:
             if other is not function and other.matches(given) and _gives(ev, other, name):
                 yield from (caller for caller, _ in program.calls_named(other.name, module))

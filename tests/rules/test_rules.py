@@ -330,6 +330,11 @@ def test_clock_at_the_end_of_the_marked_block() -> None:
     assert (finding.primary, finding.origin) == (mark(2).span, Span("app.py", 90))
     assert (finding.severity, finding.tokens_lost) == (Severity.WARNING, Interval(5_002, 5_002))
     assert finding.message.endswith("changes on every call: 5,002 tokens are written to the cache and never read")
+    began = (text(5_000), hole(cause(moment=Moment.SESSION)), text(2), history(), question())
+    found = everything(request(*began, facts=EXPLICIT, reuse=TURNS, breakpoints=(mark(2),)))
+    (finding,) = found["breakpoint-on-volatile"]
+    assert finding.label == "read in one conversation only"
+    assert finding.message.endswith("5,002 tokens are written to the cache for one conversation alone")
 
 
 def test_clock_in_front_of_marked_text_is_the_fault_of_the_clock() -> None:

@@ -63,9 +63,16 @@ TURN_ONLY = frozenset(["question", "turns"])
 
 PLACES = ("system", "system", "system", "tool", "first", "user", "meta")
 WHENS = ("call", "call", "session", "import")
-CALL = ("inline", "helper", "module", "lambda", "closure", "method", "property", "nested", "pair", "cell", "attempt")
-SESSION = ("local", "lazy", "cached")
-IMPORT = ("constant", "module", "default", "class", "cache", "memo")
+CALL = (
+    *("inline", "helper", "module", "lambda", "closure", "method", "property", "nested", "pair", "cell", "attempt"),
+    *("table", "match", "walrus", "bound", "record", "yielded", "managed", "awaited", "streamed"),
+)
+SESSION = ("local", "lazy", "cached", "record")
+IMPORT = ("constant", "module", "default", "class", "cache", "memo", "record", "bound")
+
+
+OBJECTS = ("class", "memory", "record")
+"""The shapes in which an object holds the conversation."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class Plan:
 
 CHOICES: dict[str, tuple[object, ...]] = {
     "api": ("anthropic", "openai", "responses"),
-    "shape": ("loop", "class", "sessions", "stateless", "batch", "once"),
+    "shape": ("loop", "class", "memory", "record", "state", "async", "sessions", "stateless", "batch", "once"),
     "big": ("behind", "ahead", "none"),
     "text": (
         "f-string",
@@ -115,12 +122,15 @@ CHOICES: dict[str, tuple[object, ...]] = {
         "replace",
         "object",
         "dict",
+        "yields",
+        "filtered",
+        "buffer",
     ),
     "built": ("call", "call", "session", "import"),
     "builder": ("inline", "function", "module"),
-    "send": ("direct", "kwargs", "cells", "function", "module", "partial"),
-    "keep": ("append", "grow", "extend", "again", "pairs"),
-    "sent": ("turns", "list", "star", "slice", "deep", "dicts", "fields"),
+    "send": ("direct", "kwargs", "cells", "function", "module", "partial", "table"),
+    "keep": ("append", "grow", "extend", "again", "pairs", "objects"),
+    "sent": ("turns", "list", "star", "slice", "deep", "dicts", "fields", "spread", "asked"),
     "mutator": ("", "", "window", "deque", "pop", "delete", "tail", "edit", "insert", "decorate", "reset"),
     "marker": ("", "system", "last", "automatic", "every"),
     "blocks": (False, True),
@@ -145,11 +155,13 @@ def plans() -> st.SearchStrategy[Plan]:
 
 def sensible(plan: Plan) -> Plan:
     """The plan without combinations that are no program."""
-    kept = plan.shape in ("loop", "class", "sessions")
+    kept = plan.shape not in ("batch", "once", "stateless")
     changes: dict[str, Any] = {}
     if plan.shape in ("batch", "once", "stateless"):
         changes.update(keep="append", sent="turns", mutator="")
     if plan.keep == "pairs" and plan.mutator not in ("", "window", "reset"):
+        changes["mutator"] = ""
+    if plan.keep == "objects" and plan.mutator in ("window", "edit", "insert", "decorate"):
         changes["mutator"] = ""
     if plan.shape not in ("loop", "sessions") and plan.mutator in ("deque",):
         changes["mutator"] = "window"
@@ -159,8 +171,10 @@ def sensible(plan: Plan) -> Plan:
         changes["keep"] = "append"
     if plan.shape != "loop":
         changes["top"] = False
-    if plan.shape == "class" and plan.top:
-        changes["top"] = False
+    if plan.shape in ("memory", "record", "state") and plan.keep == "pairs":
+        changes["keep"] = "append"
+    if plan.shape in ("record", "state") and plan.built == "session":
+        changes["built"] = "call"
     if plan.api != "anthropic":
         changes.update(marker="", blocks=False)
     elif plan.marker == "system":
@@ -173,6 +187,12 @@ def sensible(plan: Plan) -> Plan:
             slot = replace(slot, when="call", how=0, place="system" if slot.place in ("tool", "first") else slot.place)
             if slot.source == "turns" and (not kept or slot.place == "user"):
                 slot = replace(slot, source="question")
+        if slot.when == "session" and plan.shape in ("record", "state"):
+            slot = replace(slot, when="call")
+        if slot.when == "call" and CALL[slot.how % len(CALL)] in ("awaited", "streamed") and plan.shape == "async":
+            slot = replace(slot, how=0)
+        if slot.place == "first" and plan.shape == "record":
+            slot = replace(slot, place="user")
         if slot.place == "first" and not kept:
             slot = replace(slot, place="user")
         if slot.place == "first" and (plan.mutator in ("decorate", "edit") or plan.keep == "pairs"):
@@ -210,7 +230,8 @@ class _Writer:
         self.session: list[str] = []
         self.passed: list[tuple[str, str]] = []
         """Names that the text is built from, and how the caller calls them."""
-        self.own = "self." if plan.shape == "class" else ""
+        self.own = "self." if plan.shape in OBJECTS else ""
+        self.turns = {"memory": "self.memory.turns", "state": 'state["turns"]'}.get(plan.shape, f"{self.own}turns")
 
     def define(self, home: str, *lines: str) -> None:
         self.definitions[home] += [*lines, ""]
@@ -250,7 +271,7 @@ def _value(w: _Writer, home: str, tag: str, slot: Slot) -> tuple[str, str]:
     match name:
         case "inline":
             if slot.source == "turns" and (slot.place != "system" or w.plan.builder == "inline"):
-                code = f"len({w.own}turns)"
+                code = f"len({w.turns})"
             return f"({code})" if " if " in code else code, mark
         case "helper" | "module" if slot.when == "call":
             w.define(where, f"def show_{n}():", f"    return {code}{mark}", "")
@@ -283,7 +304,56 @@ def _value(w: _Writer, home: str, tag: str, slot: Slot) -> tuple[str, str]:
             lines = ("    try:", f"        return {code}{mark}", "    except ValueError:", "        return 'none'", "")
             w.define(where, f"def show_{n}():", *lines)
             return f"show_{n}()", ""
-        case "local" | "lazy" | "cached":
+        case "table":
+            w.define(where, f"def show_{n}():", f"    return {code}{mark}", "")
+            w.define(where, f"SHOWS_{n} = {{'none': lambda: 'none', 'value': show_{n}}}")
+            return f"SHOWS_{n}['value']()", ""
+        case "match":
+            lines = ("        case 'value':", f"            return {code}{mark}", "        case _:")
+            w.define(where, f"def show_{n}(kind):", "    match kind:", *lines, "            return 'none'", "")
+            return f"show_{n}('value')", ""
+        case "walrus":
+            lines = (f"    if shown := {code}:{mark}", "        return shown", "    return 0", "")
+            w.define(where, f"def show_{n}():", *lines)
+            return f"show_{n}()", ""
+        case "bound":
+            w.imports[where].add("from functools import partial")
+            if slot.when == "import":
+                w.define(where, f"def shown_{n}(value):", "    return value", "")
+                w.define(where, f"show_{n} = partial(shown_{n}, {code}){mark}")
+            else:
+                w.define(where, f"def shown_{n}(kind):", f"    return {code}{mark}", "")
+                w.define(where, f"show_{n} = partial(shown_{n}, 'value')")
+            return f"show_{n}()", ""
+        case "record" if not session:
+            w.imports[where].add("from dataclasses import dataclass, field")
+            default = f"    value: object = field(default_factory=lambda: {code}){mark}"
+            w.define(where, "@dataclass", f"class Info{n}:", default, "")
+            if slot.when == "call":
+                return f"Info{n}().value", ""
+            w.define(where, f"INFO_{n} = Info{n}()")
+            return f"INFO_{n}.value", ""
+        case "yielded":
+            w.define(where, f"def show_{n}():", f"    yield {code}{mark}", "")
+            return f"next(show_{n}())", ""
+        case "managed":
+            w.imports[where].add("from contextlib import contextmanager")
+            w.define(where, "@contextmanager", f"def showing_{n}():", f"    yield {code}{mark}", "")
+            w.define(where, f"def show_{n}():", f"    with showing_{n}() as value:", "        return value", "")
+            return f"show_{n}()", ""
+        case "awaited":
+            w.imports[where].add("import asyncio")
+            w.define(where, f"async def find_{n}():", f"    return {code}{mark}", "")
+            w.define(where, f"def show_{n}():", f"    return asyncio.run(find_{n}())", "")
+            return f"show_{n}()", ""
+        case "streamed":
+            w.imports[where].add("import asyncio")
+            w.define(where, f"async def found_{n}():", f"    yield {code}{mark}", "")
+            lines = (f"    async for value in found_{n}():", "        return value", "")
+            w.define(where, f"async def first_{n}():", *lines)
+            w.define(where, f"def show_{n}():", f"    return asyncio.run(first_{n}())", "")
+            return f"show_{n}()", ""
+        case "local" | "lazy" | "cached" | "record":
             return _session_value(w, home, name, n, code, mark)
         case "constant" | "module":
             w.define(where, f"VALUE_{n} = {code}{mark}")
@@ -316,6 +386,12 @@ def _session_value(w: _Writer, home: str, name: str, n: str, code: str, mark: st
         w.imports["main"].add("from functools import cached_property")
         w.define("class", "@cached_property", f"def value_{n}(self):", f"    return {code}{mark}")
         caller = f"self.value_{n}"
+    elif name == "record":
+        w.imports["main"].add("from dataclasses import dataclass, field")
+        default = f"    value: object = field(default_factory=lambda: {code}){mark}"
+        w.define("main", "@dataclass", f"class Info{n}:", default, "")
+        w.session.append(f"{w.own}value_{n} = Info{n}().value")
+        caller = f"{w.own}value_{n}"
     else:
         w.session.append(f"{w.own}value_{n} = {code}{mark}")
         caller = f"{w.own}value_{n}"
@@ -368,7 +444,7 @@ def _text(w: _Writer, home: str, values: list[tuple[str, tuple[str, str]]]) -> t
     for name in ("text", "turns"):
         if any(s.source == {"text": "question", "turns": "turns"}[name] and s.place == "system" for s in plan.slots):
             names.append(name)
-            given.append(f"{w.own}turns" if name == "turns" else name)
+            given.append(w.turns if name == "turns" else name)
     w.define(
         home, f"def build_system({', '.join(names)}):", *(f"    {x}" for x in lines), f"    return {expression}", ""
     )
@@ -424,6 +500,16 @@ def _composed(w: _Writer, home: str, pieces: list[tuple[str, str]]) -> tuple[lis
             )
             lines = ["prompt = Prompt()", *(f'prompt.add(f"{display(p)}"){m}' for p, m in pieces)]
             return lines, "prompt.build()"
+        case "yields":
+            lines = ["def pieces():", *(f'    yield f"{display(p)}"{m}' for p, m in pieces), ""]
+            return lines, r'"\n".join(pieces())'
+        case "filtered":
+            listed = ", ".join(f'f"{display(p)}"' for p, _ in pieces)
+            return [f"listed = ({listed},){end}"], r'"\n".join(part for part in listed if part)'
+        case "buffer":
+            w.imports[home].add("import io")
+            lines = ["buffer = io.StringIO()", *(f'buffer.write(f"{display(p)}\\n"){m}' for p, m in pieces)]
+            return lines, "buffer.getvalue()"
         case "dict":
             lines = ["sections = {}"]
             lines += [f'sections["part {i}"] = f"{display(p)}"{m}' for i, (p, m) in enumerate(pieces)]
@@ -538,6 +624,7 @@ def _request(w: _Writer, tools: str, meta: str, sent: str) -> list[str]:
         )
     shown = ", ".join(f"{n}={v}" for n, v in arguments)
     target = f"{client}.{method[plan.api]}"
+    wait = "await " if plan.shape == "async" else ""
     read = {
         "anthropic": "reply.content[0].text",
         "openai": "reply.choices[0].message.content",
@@ -545,34 +632,38 @@ def _request(w: _Writer, tools: str, meta: str, sent: str) -> list[str]:
     }[plan.api]
     match plan.send:
         case "direct":
-            lines = [f"reply = {target}({shown})"]
+            lines = [f"reply = {wait}{target}({shown})"]
         case "kwargs":
             cells = ", ".join(f'"{n}": {v}' for n, v in arguments)
-            lines = [f"request = {{{cells}}}", f"reply = {target}(**request)"]
+            lines = [f"request = {{{cells}}}", f"reply = {wait}{target}(**request)"]
         case "cells":
             first, *rest = arguments
             lines = [f"request = dict({first[0]}={first[1]})", *(f'request["{n}"] = {v}' for n, v in rest)]
-            lines.append(f"reply = {target}(**request)")
-        case "function" | "module":
+            lines.append(f"reply = {wait}{target}(**request)")
+        case "function" | "module" | "table":
             names = ", ".join(n for n, _ in arguments)
             passed = ", ".join(f"{n}={n}" for n, _ in arguments)
             home = "parts" if plan.send == "module" else "main"
             made = f"client.{method[plan.api]}({passed})"
-            w.define(home, f"def send(client, {names}):", f"    return {made}", "")
+            kind = "async def" if wait else "def"
+            w.define(home, f"{kind} send(client, {names}):", f"    return {wait}{made}", "")
             called = w.borrow("main", "send") if home == "parts" else "send"
-            lines = [f"reply = {called}({client}, {shown})"]
+            if plan.send == "table":
+                w.define("main", "SENDERS = {'none': print, 'desk': send}")
+                called = "SENDERS['desk']"
+            lines = [f"reply = {wait}{called}({client}, {shown})"]
         case "partial":
             w.imports["main"].add("from functools import partial")
             first, *rest = arguments
             lines = [f"ask = partial({target}, {first[0]}={first[1]})"]
-            lines.append(f"reply = ask({', '.join(f'{n}={v}' for n, v in rest)})")
+            lines.append(f"reply = {wait}ask({', '.join(f'{n}={v}' for n, v in rest)})")
     return [*before, *lines, f"answer = {read}"]
 
 
 def _shape(w: _Writer, make: list[str], call: str, tools: str, others: dict[str, tuple[str, str]]) -> list[str]:
     """The body of the program: where text is built, requests are sent, and turns are kept."""
     plan = w.plan
-    turns = f"{w.own}turns"
+    turns = w.turns
     first, first_mark = others["first"]
     user, user_mark = others["user"]
     meta, _ = others["meta"]
@@ -580,7 +671,8 @@ def _shape(w: _Writer, make: list[str], call: str, tools: str, others: dict[str,
     asked = f"  # {tags}" if tags else ""
     meta = re.sub(r"</?s\d>", "", meta)
     content = f'f"{{text}} {user}"' if user else "text"
-    start = [f'{turns} = [{{"role": "user", "content": f"{first}"}}]{first_mark}' if first else f"{turns} = []"]
+    opening = f'Message("user", f"{first}")' if plan.keep == "objects" else f'{{"role": "user", "content": f"{first}"}}'
+    start = [f"{turns} = [{opening}]{first_mark}" if first else f"{turns} = []"]
     if plan.mutator == "deque":
         w.imports["main"].add("from collections import deque")
         given = f'[{{"role": "user", "content": f"{first}"}}], ' if first else ""
@@ -607,13 +699,39 @@ def _shape(w: _Writer, make: list[str], call: str, tools: str, others: dict[str,
                 return body
             w.define("main", "def main():", *(f"    {x}" for x in body), "")
             return ['if __name__ == "__main__":', "    main()"]
-        case "class":
+        case "async":
+            w.imports["main"].add("import asyncio")
+            loop = ["while True:", f"    text = input(){asked}", '    if text == "quit":', "        break"]
+            inner = [*turn[0], *each, *turn[1], *request, *turn[2], "print(answer)"]
+            body = [*w.session, *start, *at_start, *loop, *(f"    {x}" for x in inner)]
+            w.define("main", "async def main():", *(f"    {x}" for x in body), "")
+            return ["asyncio.run(main())"]
+        case "state":
+            w.imports["main"].add("from typing import TypedDict")
+            w.define("main", "class State(TypedDict):", "    turns: list", "    asked: int", "")
+            step = [*turn[0], *at_start, *each, *turn[1], *request, *turn[2], 'state["asked"] += 1', "return answer"]
+            w.define("main", "def step(state: State, text: str):", *(f"    {x}" for x in step), "")
+            loop = ["while True:", f"    text = input(){asked}", '    if text == "quit":', "        break"]
+            loop = [*(f"    {x}" for x in loop), "        print(step(state, text))"]
+            opened = ['    state: State = {"turns": [], "asked": 0}', *(f"    {x}" for x in start if first)]
+            w.define("main", "def main():", *opened, *loop, "")
+            return ["main()"]
+        case "class" | "memory" | "record":
             made = {"anthropic": "Anthropic()", "openai": "OpenAI()", "responses": "OpenAI()"}[plan.api]
             init = [f"self.client = {made}", *w.session, *start, *at_start]
+            head = ["class Desk:", "    def __init__(self):"]
+            if plan.shape == "memory":
+                w.define("main", "class Memory:", "    def __init__(self):", "        self.turns = []", "")
+                init.insert(1, "self.memory = Memory()")
+            elif plan.shape == "record":
+                w.imports["main"].add("from dataclasses import dataclass, field")
+                head = ["@dataclass", "class Desk:", "    turns: list = field(default_factory=list)", ""]
+                head += ["    def __post_init__(self):"]
+                init = [x for x in init if x not in start]
             say = [*turn[0], *each, *turn[1], *request, *turn[2], "return answer"]
             w.define(
                 "main",
-                *("class Desk:", "    def __init__(self):", *(f"        {x}" for x in init), ""),
+                *(*head, *(f"        {x}" for x in init), ""),
                 *(f"    {x}" for x in w.definitions.pop("class", [])),
                 *("    def say(self, text):", *(f"        {x}" for x in say), ""),
             )
@@ -663,6 +781,10 @@ def _turn(w: _Writer, turns: str, content: str, mark: str) -> tuple[tuple[list[s
     if plan.shape in ("batch", "once", "stateless"):
         return ([], [f"messages = [{question}]{mark}"], []), "messages"
     reply = '{"role": "assistant", "content": answer}'
+    if plan.keep == "objects":
+        w.imports["main"].add("from dataclasses import dataclass, field")
+        w.define("main", "@dataclass", "class Message:", "    role: str", "    content: str", "")
+        question, reply = f'Message("user", {content})', 'Message("assistant", answer)'
     if plan.keep == "pairs":
         ahead = ["messages = []", f"for asked, answered in {turns}:"]
         if plan.mutator == "window":
@@ -693,7 +815,10 @@ def _turn(w: _Writer, turns: str, content: str, mark: str) -> tuple[tuple[list[s
         "deep": f"copy.deepcopy({turns})",
         "dicts": f"[dict(m) for m in {turns}]",
         "fields": f'[{{"role": m["role"], "content": m["content"]}} for m in {turns}]',
-    }[plan.sent]
+        "objects": f'[{{"role": m.role, "content": m.content}} for m in {turns}]',
+        "spread": f"[{{**m}} for m in {turns}]",
+        "asked": f'[m for m in {turns} if m["content"]]',
+    }["objects" if plan.keep == "objects" else plan.sent]
     if plan.sent == "deep":
         w.imports["main"].add("import copy")
     match plan.mutator:
@@ -722,6 +847,7 @@ def _turn(w: _Writer, turns: str, content: str, mark: str) -> tuple[tuple[list[s
 def _files(w: _Writer, body: list[str]) -> dict[str, str]:
     plan = w.plan
     client = {"anthropic": "Anthropic"}.get(plan.api, "OpenAI")
+    client = f"Async{client}" if plan.shape == "async" else client
     w.imports["main"].add(f"from {'anthropic' if plan.api == 'anthropic' else 'openai'} import {client}")
     shared = ['NAMES = ["door", "lift", "roof", "meter", "cellar", "balcony", "heating", "parking"]']
     counted = any(s.source == "ticket" for s in plan.slots)
@@ -737,7 +863,7 @@ def _files(w: _Writer, body: list[str]) -> dict[str, str]:
         lines = [*sorted(x for x in w.imports[home] if x), "", *shared]
         if home == "main":
             lines += ['QUESTIONS = ["How long is the lease?", "Who pays?", "Is there a deposit?", "May I keep a dog?"]']
-            if plan.shape != "class":
+            if plan.shape not in OBJECTS:
                 lines.append(f"client = {client}()")
         lines += ["", *definitions, *(body if home == "main" else [])]
         files[name] = "\n".join(lines) + "\n"

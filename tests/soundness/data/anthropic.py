@@ -13,3 +13,13 @@ class _Messages:
 class Anthropic:
     def __init__(self, **_):
         self.messages = _Messages()
+
+
+class _AsyncMessages(_Messages):
+    async def create(self, **body):
+        return super().create(**body)
+
+
+class AsyncAnthropic:
+    def __init__(self, **_):
+        self.messages = _AsyncMessages()

@@ -20,3 +20,19 @@ class OpenAI:
     def __init__(self, **_):
         self.chat = SimpleNamespace(completions=_Completions())
         self.responses = _Responses()
+
+
+class _AsyncCompletions(_Completions):
+    async def create(self, **body):
+        return super().create(**body)
+
+
+class _AsyncResponses(_Responses):
+    async def create(self, **body):
+        return super().create(**body)
+
+
+class AsyncOpenAI:
+    def __init__(self, **_):
+        self.chat = SimpleNamespace(completions=_AsyncCompletions())
+        self.responses = _AsyncResponses()
