@@ -310,13 +310,24 @@ class Arguments(Causes):
                     self.parts.vendors.append(row.provider)
                 for name, part in row.constructor_parts.items():
                     inner = option.keywords.get(name)  # what several models are given at once counts once
-                    if inner is not None and all(v is not inner for v, _, _ in self.parts.values.get(part, ())):
-                        self._place(part, name, inner, span, False, row.nested.get(name, {}))
+                    if inner is not None and all(v is not inner for v in self.parts.given.setdefault(part, [])):
+                        self.parts.given[part].append(inner)
+                        held = _as_made(inner) if self._is_made_once(option) else inner
+                        self._place(part, name, held, span, False, row.nested.get(name, {}))
                 for part in row.always:
                     self._place(part, "", option, option.span, False, {})
                 for name, part in row.decorators.items():
                     for function, call in decorators.below(self.ev, option, name):
                         self._below_decorator(row, name, part, function, call)
+
+    def _is_made_once(self, made: External) -> bool:
+        """Whether an object is made ahead of the loops that send, or by code that runs once or on a command."""
+        function = self.ev.program.function_at(made.span)
+        if function is None:
+            return False
+        if self._runs_at(function, made.span, 0) < self.frame.level_at(self.sink.call.loops):
+            return True
+        return function not in self.on_way and not self._runs_between(function, (), (), 0)
 
     def _below_decorator(self, row: ClientRow, name: str, part: str, function: Routine, call: dict[str, Value]) -> None:
         """What a function adds that a method of the client decorates."""
@@ -455,6 +466,11 @@ def _region_of(point: Value) -> str:
     if told.get("location") == "tool_config":
         return "cache-tools"
     return "cache-system" if told.get("role") in SYSTEM_ROLES or told.get("index") == "0" else "cache"
+
+
+def _as_made(value: Value) -> Value:
+    """What an object was given when it was made, and holds since then."""
+    return value.change(lambda o: replace(o, level=min(o.level, SESSION)))
 
 
 def _own(value: Value, span: Span) -> Span:

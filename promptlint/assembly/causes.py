@@ -106,6 +106,8 @@ class Parts:
     base_urls: list[Value] = field(default_factory=list)
     vendors: list[str] = field(default_factory=list)
     """Of clients that are known to talk to nobody else."""
+    given: dict[str, list[Value]] = field(default_factory=dict)
+    """What the constructors of clients were given, by part."""
 
     def add(self, part: str, value: Value, span: Span, optional: bool = False) -> None:
         self.values.setdefault(part, []).append((value, span, optional))
@@ -363,7 +365,7 @@ class Causes:
         if origin.kind == "reply" and guard is None and self._compacts(origin.span):
             guard = "threshold"
         moment = self._moment(self._kept_at(origin))
-        if tool is not None:
+        if tool is not None and origin.level > SESSION:
             moment = Moment.LOOP if self.turn_level or self.chain.loops else Moment.CALL
         if SWITCHED in features:
             if not self._switches(origin):
