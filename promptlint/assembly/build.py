@@ -487,7 +487,7 @@ class _Builder(Layout):
         if row.returns and self.histories_known():
             return None  # the program keeps the turns itself, and gives them back
         if any(name in row.parts for name in row.keeper):
-            given = [k for k, v in self.sink.call.keywords if k is None or (k in row.keeper and not is_none(v))]
+            given = [k for k, v in self.sink.call.keywords if k is None or (k in row.keeper and self._holds_some(v))]
             return None if given else self.frame.level_at(self.sink.call.loops)
         levels: list[int | None] = []
         for option in options(self.ev.eval(func.base if isinstance(func, AttrNode) else func, self.frame)):
@@ -501,6 +501,10 @@ class _Builder(Layout):
                 levels.append(self.frame.level_at(self.sink.call.loops) if option.keywords else None)
         known = [level for level in levels if level is not None]
         return min(known) if known and len(known) == len(levels) else None
+
+    def _holds_some(self, turns: Expr) -> bool:
+        """Whether what is given as the turns so far may hold any."""
+        return not is_none(turns) and not all(map(is_empty, options(self.ev.eval(turns, self.frame))))
 
     def _is_fresh(self) -> bool:
         """Whether what keeps the history is made for each call, and without tools, which are called in turns."""
