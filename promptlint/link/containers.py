@@ -19,6 +19,7 @@ from promptlint.link.values import (
     ELAPSED,
     MARKERS,
     MAX_GROWTH,
+    NONE_SPAN,
     Base,
     Cell,
     Choice,
@@ -283,8 +284,9 @@ def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
 
             picked = base_marker(ways[0], Cell(base.base, None))
         if key.origins() and held > 1:
-            # Which one it is depends on the key.
-            return _keyed(picked, _looked_up(key))
+            # Which one it is depends on the key; but for the number of a request, under which its answer was put.
+            chosen = key if base.entries else _uncounted(key)
+            return _keyed(picked, _looked_up(chosen))
         return picked
     if isinstance(base, Seq) and isinstance(key, Const) and isinstance(key.value, int):
         index = key.value
@@ -340,13 +342,21 @@ def whose(deps: Origins, name: str, shown: str) -> Origins:
     )
 
 
+_COUNTED = "the counter "
+
+
 def _looked_up(key: Value) -> Origins:
     """What an element found under ``key`` depends on: at a number that a loop counts stands no count."""
-    counted = "the counter "
     return tuple(
-        replace(o, kind="loop", what=o.what.removeprefix(counted)) if o.what.startswith(counted) else o
+        replace(o, kind="loop", what=o.what.removeprefix(_COUNTED)) if o.what.startswith(_COUNTED) else o
         for o in key.origins()
     )
+
+
+def _uncounted(key: Value) -> Hole:
+    """A key without what it owes to counters."""
+    span = next((o.span for o in key.origins()), NONE_SPAN)
+    return Hole("key", span, tuple(o for o in key.origins() if not o.what.startswith(_COUNTED)))
 
 
 def _keyed(value: Value, deps: Origins) -> Value:
