@@ -121,16 +121,21 @@ def _fewer(found: list[Break]) -> Iterator[Break]:
     What is beyond that is for the next run: whoever moves the first values out of the way sees the others then.
     """
     seen: Counter[Scope] = Counter()
-    loudest: dict[Scope, Severity] = {}
-    for broken in sorted(found, key=lambda b: b.segment):
+    ordered = sorted(found, key=lambda b: b.segment)
+    for index, broken in enumerate(ordered):
         if broken.severity > Severity.INFO:
             seen[broken.scope] += 1
-            # One that happens less often does not hide one that happens on every turn.
-            covered = loudest.get(broken.scope, Severity.INFO) >= broken.severity
-            loudest[broken.scope] = max(loudest.get(broken.scope, Severity.INFO), broken.severity)
-            if seen[broken.scope] > MANY_BREAKS or (covered and broken.confidence < Confidence.HIGH):
+            # One that happens less often does not hide one that happens on every turn, nor a guess what is more certain.
+            covered = broken.confidence < Confidence.HIGH and any(_covers(b, broken) for b in ordered[:index])
+            if seen[broken.scope] > MANY_BREAKS or covered:
                 broken = replace(broken, severity=Severity.INFO)
         yield broken
+
+
+def _covers(ahead: Break, broken: Break) -> bool:
+    """Whether a break ahead of another one costs all that it does, at least as surely."""
+    as_loud = ahead.severity >= broken.severity and ahead.confidence >= broken.confidence
+    return ahead.scope is broken.scope and as_loud
 
 
 _VAGUE = frozenset(("state", "user", "counter", "conditional", "opaque"))

@@ -47,6 +47,7 @@ from promptlint.link.values import (
     Seq,
     Text,
     Value,
+    looked_up,
     options,
     union,
 )
@@ -310,7 +311,7 @@ def choosing(tests: Sequence[Value]) -> Origins:
     if any(o.kind == "history" for o in found):
         return ()  # made of what was said before: the elements themselves say so
     return tuple(
-        replace(o, kind="state", what=f"what is looked up with {o.what}") if o.kind == "user" else o
+        looked_up(o)
         for o in found
         if o.kind in _CHOOSING and o.axes & {Axis.CALL, Axis.TURN} and SWITCHED not in o.features
     )
@@ -318,11 +319,7 @@ def choosing(tests: Sequence[Value]) -> Origins:
 
 def picked(item: Item, tests: Sequence[Value]) -> Item:
     """An element that is there or not: what depends on it depends on what picks it."""
-    deps = tuple(
-        replace(o, kind="state") if o.kind == "user" else o
-        for o in union(*(t.origins() for t in tests))
-        if o.axes & {Axis.CALL, Axis.TURN}
-    )
+    deps = tuple(looked_up(o) for o in union(*(t.origins() for t in tests)) if o.axes & {Axis.CALL, Axis.TURN})
     return replace(item, held=chosen(item.value, deps)) if deps else item
 
 
@@ -343,7 +340,7 @@ def _tests_of_filling(node: Mutate) -> tuple[Guard, ...]:
     return tuple(g for g in node.guards if g.test is not None and not any(g is known for known in loop.guards))
 
 
-def _chosen_by(ev: Evaluator, held: Value | Lazy, guards: tuple[Guard, ...], frame: Frame) -> Lazy:
+def chosen_by(ev: Evaluator, held: Value | Lazy, guards: tuple[Guard, ...], frame: Frame) -> Lazy:
     """What a loop takes only when some tests say so, if it is neither a message nor a tool."""
 
     def make() -> Value:

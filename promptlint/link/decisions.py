@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from promptlint.code.expression import (
     Attr,
@@ -23,6 +24,8 @@ from promptlint.code.expression import (
     Star,
     Test,
     children,
+    each_once,
+    within,
 )
 from promptlint.code.expression import Item as ItemOf
 from promptlint.link.values import (
@@ -106,6 +109,41 @@ def outcome(op: str, values: list[Value]) -> bool | None:
         if x is not None and all(m is not None for m in members):
             return (x in members) == (op == "in")
     return None
+
+
+MAX_PICKED = 120
+"""Nodes of a test, and of what stands on its ways, that are looked at for the variable of a loop."""
+
+
+def picked_ways(node: Either) -> frozenset[int]:
+    """The ways of a test on which an element of a loop is taken that the test is about: ``if n in text: found = n``.
+
+    A test for equality is left out: it finds an element by its name, which seldom differs from turn to turn.
+    """
+    if node.test is None or len(node.options) != 2:
+        return frozenset()
+    asked = list(within((node.test,), MAX_PICKED))
+    loops = {n.loop for n in asked if isinstance(n, Element)}
+    if not loops or any(isinstance(n, Test) and n.op in ("==", "is") for n in asked):
+        return frozenset()
+    taken = [[_is_of(end, loops) for end in _ends(option)] for option in node.options]
+    every = all(all(ends) for ends in taken)
+    return frozenset() if every else frozenset(way for way, ends in enumerate(taken) if ends[0])
+
+
+def _is_of(node: Expr, loops: set[int]) -> bool:
+    """Whether a value is made of the variable of one of the loops."""
+    return any(isinstance(n, Element) and n.loop in loops for n in within((node,), MAX_PICKED))
+
+
+def _ends(node: Expr) -> Iterator[Expr]:
+    """What a value may be in the end, whatever the tests in it say."""
+    waiting = [node]
+    for current in islice(each_once(waiting), MAX_PICKED):
+        if isinstance(current, Either):
+            waiting += reversed(current.options)
+        else:
+            yield current
 
 
 def is_cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) -> bool:

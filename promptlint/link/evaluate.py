@@ -172,6 +172,7 @@ class Evaluator:
         self._keep: list[Expr] = []
         self._nodes: list[ast.expr] = []
         self._cheap: dict[int, bool] = {}
+        self._picked: dict[int, frozenset[int]] = {}
         self.handed_only: dict[tuple[int, bool], bool] = {}
         self.followed: dict[tuple[int, Frame], dict[tuple[object, ...], tuple[Value, Frame]]] = {}
         """By loop and activation: the variables of a loop that are known while another one of it is followed."""
@@ -650,7 +651,17 @@ class Evaluator:
         certain = truth(self.eval(test, frame)) if simple else self._outcome(test, frame)
         if certain is not None and len(node.options) == 2:
             return self.eval(node.options[0 if certain else 1], frame)
-        return self._ways(test, [self.eval(o, frame) for o in node.options], frame)
+        values = [self.eval(o, frame) for o in node.options]
+        for way in self._picked_ways(node):
+            values[way] = conditions.chosen_by(self, values[way], (Guard(test),), frame).get()
+        return self._ways(test, values, frame)
+
+    def _picked_ways(self, node: Either) -> frozenset[int]:
+        known = self._picked.get(id(node))
+        if known is None:
+            known = self._picked[id(node)] = decisions.picked_ways(node)
+            self._keep.append(node)
+        return known
 
     def _ways(self, test: Expr, values: list[Value], frame: Frame) -> Value:
         """What the ways of a test make of a value."""

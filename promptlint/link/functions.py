@@ -474,7 +474,7 @@ def _path(ev: Evaluator, args: Given) -> Value | None:
     for part in args.values[1:]:
         known = literal(part)
         if known is None:
-            return External("pathlib.Path", args.span, instance=True)
+            return External("pathlib.Path", args.span, instance=True, arguments=tuple(args.values))
         path = path / known
     return FilePath(path, args.span)
 
@@ -644,10 +644,16 @@ def _isinstance(ev: Evaluator, args: Given) -> Value | None:
     return args.hole(())
 
 
+def _empty(value: Value | None) -> bool:
+    """Whether it is the text of no sign: what ``getenv("KEY", "")`` falls back on is the lack of a value, no value."""
+    return isinstance(value, Text) and not value.pieces
+
+
 def _getenv(ev: Evaluator, args: Given) -> Value | None:
     fallback = args.get(1, "default")
     shown = ev.snippet(args.frame, args.node.at)
-    if fallback is not None and not (isinstance(fallback, Const) and fallback.value is None):
+    stated = not (isinstance(fallback, Const) and fallback.value is None) and not _empty(fallback)
+    if fallback is not None and stated:
         return fallback
     origin = Origin(
         "environment",

@@ -163,7 +163,7 @@ def first_element(sequence: Seq, span: Span, name: str) -> Value:
     kept = replace(sequence, items=tuple(i for i in front if not isinstance(i, One)))
     values = [i.value for i in front if isinstance(i, One)]
     if kept.items:
-        values.append(any_element(kept, span, name).change(as_it_was))
+        values.append(any_element(kept, span, name).change(lambda o: o if o.kind == "state" else as_it_was(o)))
     return join(values) if values else any_element(sequence, span, name)
 
 

@@ -347,7 +347,7 @@ def _path_method(ev: Evaluator, this: FilePath, name: str, args: Given) -> Value
         for value in args.values:
             part = literal(value)
             if part is None:
-                return External("pathlib.Path", args.span, instance=True)
+                return External("pathlib.Path", args.span, instance=True, arguments=tuple(args.values))
             path = path / part
         return FilePath(path, args.span)
     if name in ("with_name", "with_suffix") and args.values:

@@ -68,7 +68,7 @@ def mutate(ev: Evaluator, node: Mutate, frame: Frame) -> Value:
         # What is appended is looked at when somebody asks what is in the list.
         held = ev.lazy(node.args[-1], frame)
         if node.loops and (tests := conditions._tests_of_filling(node)):
-            held = conditions._chosen_by(ev, held, tests, frame)
+            held = conditions.chosen_by(ev, held, tests, frame)
         return _put(base, One(held, ev.span(frame, node), guards=node.guards))
     if node.op == "setitem" and len(node.args) == 2 and isinstance(base, (Map, Hole)):
         key = ev.eval(node.args[0], frame)

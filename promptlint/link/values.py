@@ -912,7 +912,14 @@ def _stored(held: Value | Lazy) -> Lazy:
 
 def held_in(file: External) -> Origins:
     """What the text of a file depends on: on who asks for which file, but it is not made of the path."""
-    return _kept(file.origins())
+    return tuple(map(looked_up, _kept(file.origins())))
+
+
+def looked_up(origin: Origin) -> Origin:
+    """What is found by what the user says, which is not what he says."""
+    if origin.kind != "user" or Axis.TURN not in origin.axes:
+        return origin
+    return replace(origin, kind="state", what=f"what is looked up with {origin.what}")
 
 
 def _kept(origins: Origins) -> Origins:
