@@ -15,7 +15,7 @@ from promptlint.code.expression import Global, Guard, Literal, Test
 from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow
-from promptlint.link import binding, containers, objects, prompts, runs, strings
+from promptlint.link import binding, containers, derived, objects, prompts, runs, strings
 from promptlint.link.given import Given
 from promptlint.link.messages import SYSTEM_ROLES, looks_like_messages
 from promptlint.link.values import (
@@ -253,6 +253,8 @@ class Arguments(Causes):
         func = self.sink.call.func
         if isinstance(func, AttrNode):
             return self.ev.eval(func.base, self.frame)
+        if self.sink.row.call.endswith("__call__"):  # the object itself is called
+            return self.ev.eval(func, self.frame)
         return self.sink.receiver if self.sink.receiver is not None else Const(None, self.span)
 
     def _receiver_parts(self) -> None:
@@ -261,7 +263,9 @@ class Arguments(Causes):
     def _reached(self, receiver: Value) -> None:
         """What an object has a hand in, and what those have that it was taken from or made of."""
         for option in options(receiver):
-            if isinstance(option, External):
+            if isinstance(option, Instance):
+                self._client(option, self.span)
+            elif isinstance(option, External):
                 self._client(option, self.span)
                 if option.this is not None:
                     self._reached(option.this)
@@ -297,7 +301,8 @@ class Arguments(Causes):
                     self.parts.open.append(name)
 
     def _client(self, value: Value, span: Span) -> None:
-        for option in options(value):
+        for found in options(value):
+            option = derived.client_of(self.ev, found) if isinstance(found, Instance) else found
             if not isinstance(option, External):
                 continue
             model = prompts.model_of(self.ev, option) if prompts.is_chain(self.ev, option) else None

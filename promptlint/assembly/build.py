@@ -20,7 +20,7 @@ from promptlint.code.expression import Either, Expr, Guard, LoopState, Phi, Star
 from promptlint.code.index import Class
 from promptlint.finding import Confidence, Region, Site
 from promptlint.frozen import replace
-from promptlint.link import binding, callers, containers, mutations, sinks, state, strings, thinking
+from promptlint.link import binding, callers, containers, derived, mutations, sinks, state, strings, thinking
 from promptlint.link.conditions import SUMMARY
 from promptlint.link.guards import (
     COMPACTS,
@@ -490,7 +490,8 @@ class _Builder(Layout):
             given = [k for k, v in self.sink.call.keywords if k is None or (k in row.keeper and self._holds_some(v))]
             return None if given else self.frame.level_at(self.sink.call.loops)
         levels: list[int | None] = []
-        for option in options(self.ev.eval(func.base if isinstance(func, AttrNode) else func, self.frame)):
+        for found in options(self.ev.eval(func.base if isinstance(func, AttrNode) else func, self.frame)):
+            option = derived.client_of(self.ev, found) if isinstance(found, Instance) else found
             if not isinstance(option, External):
                 continue
             if not row.keeper:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from promptlint.codebase.program import Program
-from promptlint.codebase.shapes import MESSAGES, Shape, shows
+from promptlint.codebase.shapes import MESSAGES, Shape, derived, shows
 from promptlint.files.project import SourceRef
 from promptlint.knowledge import SinkRow
 
@@ -13,6 +13,7 @@ from promptlint.knowledge import SinkRow
 def files(program: Program, shapes: Sequence[Shape]) -> list[SourceRef]:
     """The files in which one of the shapes may show; in the project's order."""
     found = {ref for shape in shapes for ref in _holding(program, shape)}
+    found.update(ref for name in _derived(program) for ref in program.project.having(name))
     return [ref for ref in program.project.files if ref in found]
 
 
@@ -38,6 +39,19 @@ def _shapes(row: SinkRow) -> Iterator[Shape]:
         return
     tells = bool(path) or (row.by_shape and bool(row.requires) and not {*row.requires} & {*row.positional})
     yield Shape(tuple(f".{p}" for p in path) if row.types else tuple(path), last, frozenset(row.requires), tells)
+
+
+def _derived(program: Program) -> frozenset[str]:
+    """The names of classes made of one whose objects are called themselves to send a request."""
+    rows = (row for row in program.knowledge.sinks if row.call.endswith("__call__") and not row.own)
+    kinds = {name for row in rows for name in row.types if program.knows(name.partition(".")[0])}
+    found: set[str] = set()
+    for library, last in sorted({(name.partition(".")[0], name.rpartition(".")[2]) for name in kinds}):
+        knowing = set(program.project.having(library))
+        found.update(
+            name.decode() for ref in program.project.having(last) if ref in knowing for name in derived(ref.data, last)
+        )
+    return frozenset(found)
 
 
 def _holding(program: Program, shape: Shape) -> Iterator[SourceRef]:

@@ -89,7 +89,7 @@ def _occurrences(data: bytes, word: str, behind: bytes) -> Iterator[tuple[int, i
 
 MAX_NAME = 200
 """Characters of a name that are looked at."""
-_BASES = re.compile(rb"class\s+\w+\s*(?:\[[^\]]*\]\s*)?\((?=([^:]*))")
+_HEADS = re.compile(rb"class\s+(\w+)\s*(?:\[[^\]]*\]\s*)?\((?=([^:]*))")
 _RENAMED = re.compile(rb"\s+as(?=\s)")
 _WORD = re.compile(rb"\w+")
 _LAST_WORD = re.compile(rb"\w+\Z")
@@ -97,10 +97,17 @@ _LAST_WORD = re.compile(rb"\w+\Z")
 
 def bases_named(data: bytes) -> Iterator[bytes]:
     """The words in the heads of classes, and those before ``as``, in the text of a file."""
-    for bases in _BASES.findall(data):
+    for _, bases in _HEADS.findall(data):
         yield from _WORD.findall(bases)
     for renamed in _RENAMED.finditer(data):
         end = renamed.start()
         word = _LAST_WORD.search(data, max(0, end - MAX_NAME), end)
         if word is not None:
             yield word[0]
+
+
+def derived(data: bytes, base: str) -> Iterator[bytes]:
+    """The classes in the text of a file that name a base in their heads."""
+    for name, bases in _HEADS.findall(data):
+        if base.encode() in _WORD.findall(bases):
+            yield name

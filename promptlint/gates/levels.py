@@ -125,7 +125,7 @@ def _fewer(found: list[Break]) -> Iterator[Break]:
     for index, broken in enumerate(ordered):
         if broken.severity > Severity.INFO:
             seen[broken.scope] += 1
-            # One that happens less often does not hide one that happens on every turn, nor a guess what is more certain.
+            # One that happens less often does not hide one that happens on every turn, nor a guess what is surer.
             covered = broken.confidence < Confidence.HIGH and any(_covers(b, broken) for b in ordered[:index])
             if seen[broken.scope] > MANY_BREAKS or covered:
                 broken = replace(broken, severity=Severity.INFO)

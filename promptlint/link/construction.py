@@ -13,7 +13,7 @@ from promptlint.code.expression import (
 )
 from promptlint.code.index import Class, Module
 from promptlint.frozen import replace
-from promptlint.link import binding, containers, state
+from promptlint.link import binding, containers, derived, state
 from promptlint.link.binding import DICTS
 from promptlint.link.values import (
     FilePath,
@@ -111,7 +111,8 @@ def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
             else:
                 overrides |= _spread(ev.eval(expr, frame))
         return _record(ev, instance, overrides, frame)
-    return instance
+    kind = derived.client_type(ev, cls)
+    return replace(instance, client=derived.constructed(ev, kind, node, frame)) if kind is not None else instance
 
 
 def _spread(value: Value) -> dict[str, Value | Lazy]:

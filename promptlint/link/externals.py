@@ -231,7 +231,7 @@ def call(ev: Evaluator, func: External, node: Call, frame: Frame) -> Value:
     prompt = prompts.made(ev, name, args.values, args.keywords, args.span)
     if prompt is not None:
         return prompt
-    made = _client(ev, name, args)
+    made = made_client(ev, name, args)
     if made is not None:
         return replace(made, this=func.this) if isinstance(func.this, External) and func.instance else made
     if last in _MESSAGE_CLASSES and not func.instance:
@@ -323,7 +323,7 @@ def _connection(ev: Evaluator, name: str) -> frozenset[str] | None:
     return frozenset(n for row in rows for n in (row.base_url, *row.when, *row.positional) if n is not None)
 
 
-def _client(ev: Evaluator, name: str, args: Given) -> External | None:
+def made_client(ev: Evaluator, name: str, args: Given) -> External | None:
     for row in ev.knowledge.clients.get(name, ()):
         if all(matches(args, key, value, row.positional) for key, value in row.when.items()):
             keywords = dict(args.keywords)

@@ -490,7 +490,7 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: Given, qual
     filled = prompts.method(ev, this, name, args.values, args.keywords, args.node, args.frame)
     if filled is not None:
         return filled
-    made = externals._client(ev, full, args)
+    made = externals.made_client(ev, full, args)
     if made is not None:
         return replace(made, this=this)
     if name in ("run_in_executor", "to_thread", "submit", "apply", "run_sync"):

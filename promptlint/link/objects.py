@@ -14,7 +14,7 @@ from promptlint.code.expression import (
 from promptlint.code.index import Class, Function
 from promptlint.codebase.program import MAX_FAMILY, is_abstract
 from promptlint.frozen import replace
-from promptlint.link import binding, construction, state, strings
+from promptlint.link import binding, construction, derived, state, strings
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -217,12 +217,12 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
 
 def _of_client(ev: Evaluator, base: Instance, name: str, span: Span) -> External | None:
     """A member that an object has of a client of a library, of which its class is made."""
-    clients = sorted(kind for kind in ev.program.foreign_bases(base.cls) if ev.clients_of_type(kind))
-    if not clients or any(
+    kind = derived.client_type(ev, base.cls)
+    if kind is None or any(
         name in c.fields or any(m.stores(name) for m in c.methods.values()) for c in ev.program.mro(base.cls)
     ):
         return None
-    return External(f"{clients[0]}.{name}", span, instance=True, this=base)
+    return External(f"{kind}.{name}", span, instance=True, this=base)
 
 
 def _is_given(ev: Evaluator, cls: Class, name: str, span: Span) -> bool:

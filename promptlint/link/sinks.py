@@ -12,7 +12,7 @@ from promptlint.code.expression import At, Attr, Call, Definition, Expr, Free, G
 from promptlint.code.index import Function, Module, terminal
 from promptlint.frozen import replace
 from promptlint.knowledge import Knowledge, SinkRow
-from promptlint.link import own
+from promptlint.link import derived, own
 from promptlint.link.values import Const, External, Hole, Instance, Map, Routine, Seq, Type, Value, options
 
 if TYPE_CHECKING:
@@ -370,15 +370,17 @@ def _uses_callables(ev: Evaluator, module: Module) -> bool:
     """Whether a file names a class whose objects are called themselves to send a request, and its library."""
     known = ev.uses_callables.get(module)
     if known is None:
-        types = [t for row in ev.knowledge.sinks_by_suffix.get("__call__", ()) for t in row.types]
+        types = frozenset(t for row in ev.knowledge.sinks_by_suffix.get("__call__", ()) for t in row.types)
         known = any(module.holds(t.partition(".")[0]) and module.holds(t.rpartition(".")[2]) for t in types)
+        known = known or any(map(module.holds, derived.called_directly(ev, types)))
         ev.uses_callables[module] = known
     return known
 
 
 def _called_object(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     """``agent(question)`` on an object of a library whose ``__call__`` sends a request."""
-    for option in options(ev.resolve(call.func, ev.generic(function))):
+    for found in options(ev.resolve(call.func, ev.generic(function))):
+        option = derived.client_of(ev, found) if isinstance(found, Instance) else found
         if isinstance(option, External) and option.instance:
             row = row_for_name(ev.knowledge, f"{option.name}.__call__")
             if row is not None:

@@ -177,7 +177,7 @@ def initial(ev: Evaluator, base: Instance, name: str, span: Span) -> Value | Non
             expr = summary.exit.get(f"{init.parameters[0].name}.{name}")
             if expr is None:
                 continue
-            target = frame if frame is not None and frame.function is init else _base_init(ev, base, init)
+            target = frame if frame is not None and frame.function is init else base_init(ev, base, init)
             return ev.eval(expr, target)
     for c in program.mro(base.cls):
         if name in c.fields:
@@ -192,7 +192,7 @@ def initial(ev: Evaluator, base: Instance, name: str, span: Span) -> Value | Non
     return None
 
 
-def _base_init(ev: Evaluator, base: Instance, init: Function) -> Frame:
+def base_init(ev: Evaluator, base: Instance, init: Function) -> Frame:
     """The activation of a base class's constructor, through the ``super().__init__`` call where it can be seen."""
     level = base.level if base.level < CALL else SESSION if base.init is None else base.level
     outer = base.init

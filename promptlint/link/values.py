@@ -551,6 +551,8 @@ class Instance(Value):
     """Whether it cannot be a subclass."""
     kept: bool = False
     """It was made in an earlier turn: its fields hold what they held then."""
+    client: External | None = None
+    """What it is to a library, of whose client its class is made, where no constructor of the project says so."""
 
     def given(self, name: str) -> Value | None:
         """What an attribute is known to hold here, whatever else code makes of it."""
