@@ -183,7 +183,14 @@ def _is_tail(node: Slice, lower: int | None) -> bool:
         return False
     if lower is not None:
         return lower < 0
-    return (isinstance(node.lower, Test) and node.lower.op == "unary") or _counts_length(node.lower)
+    begun = _begun(node.lower)
+    return (isinstance(begun, Test) and begun.op == "unary") or _counts_length(begun)
+
+
+def _begun(node: Expr) -> Expr:
+    """Where a place in a list is looked for from: ``len(x) - n`` for one that a loop moves on to a whole turn."""
+    phi = node.phi if isinstance(node, AfterLoop) else node
+    return phi.before if isinstance(phi, Phi) and _counts_length(phi.before) else node
 
 
 def _looked_for(node: Expr | None) -> bool:
@@ -275,13 +282,13 @@ def _keeps(ev: Evaluator, node: Slice, lower: int | None, frame: Frame) -> int |
     if lower is not None:
         return -lower
     assert node.lower is not None
-    inner: Expr | None = None
-    if isinstance(node.lower, Test):
-        inner = node.lower.parts[0]
-    elif isinstance(node.lower, Binary):
-        inner = node.lower.right
-    elif isinstance(node.lower, Call):
-        inner = next((a.right for a in node.lower.args if isinstance(a, Binary)), None)
+    inner, begun = None, _begun(node.lower)
+    if isinstance(begun, Test):
+        inner = begun.parts[0]
+    elif isinstance(begun, Binary):
+        inner = begun.right
+    elif isinstance(begun, Call):
+        inner = next((a.right for a in begun.args if isinstance(a, Binary)), None)
     return _bound(ev, inner, frame) if inner is not None else None
 
 
