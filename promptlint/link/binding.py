@@ -14,6 +14,7 @@ from promptlint.code.expression import (
     Definition,
     Either,
     Expr,
+    Free,
     Import,
     SeqOf,
     Star,
@@ -22,6 +23,7 @@ from promptlint.code.expression import Item as ExprItem
 from promptlint.code.index import Class, Function, Module, Parameter, dotted
 from promptlint.link import callers, containers, runs
 from promptlint.link.values import (
+    IMPORT,
     SESSION,
     Entry,
     External,
@@ -115,7 +117,7 @@ def given_from_outside(ev: Evaluator, frame: Frame, parameter: Parameter) -> Val
     if parameter.default is not None and not _is_none(parameter.default):
         if _USER.search(parameter.name) and _is_injected(ev, parameter.default, module):
             return entry_value(frame, parameter.name, span)
-        return ev.ast_value(parameter.default, module)
+        return default_value(ev, frame.function, parameter.default, frame.parent)
     cls = ev.program.class_named(parameter.annotation, module) if parameter.annotation is not None else None
     if cls is not None and ev.program.foreign_bases(cls) & STATES:
         return runs.state_of_node(ev, frame.function, Hole(parameter.name, span, root=True))
@@ -310,8 +312,22 @@ def bind_arguments(
         elif extra:
             arguments[parameter.name] = Hole(parameter.name, span, union(*(e.origins() for e in extra)))
         elif parameter.default is not None:
-            arguments[parameter.name] = ev.ast_value(parameter.default, function.module)
+            arguments[parameter.name] = default_value(ev, function, parameter.default, routine.frame)
     return arguments
+
+
+def default_value(ev: Evaluator, function: Function, default: ast.expr, around: Frame | None) -> Value:
+    """What a parameter is that nobody gives: a name there is one of the function around, ``lambda sent=turns: ...``."""
+    around_it = function.parent
+    if isinstance(default, ast.Name) and around_it is not None and not isinstance(around_it.node, ast.Module):
+        node = Free(At.start(default), default.id)
+        ev.keep(node)
+        inside = ev.new_frame(function, IMPORT if around is None else around.level)
+        inside.parent = around or inside.parent
+        found = ev.eval(node, inside)
+        if not (isinstance(found, Hole) and found.name == default.id and not found.deps):
+            return found
+    return ev.ast_value(default, function.module)
 
 
 def _names(values: list[Value]) -> Iterator[str]:
