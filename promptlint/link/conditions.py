@@ -308,7 +308,8 @@ _SENT_AS_THEY_ARE = frozenset(("role", "function", "input_schema", "parameters")
 def choosing(tests: Sequence[Value]) -> Origins:
     """What makes a choice another one in the next turn; what is found by what the user says is not what he says."""
     found = union(*(t.origins() for t in tests))
-    if any(o.kind == "history" for o in found):
+    turns = any(isinstance(o, Seq) and any(isinstance(i, History) for i in o.items) for t in tests for o in options(t))
+    if turns or any(o.kind == "history" for o in found):
         return ()  # made of what was said before: the elements themselves say so
     return tuple(
         looked_up(o)
