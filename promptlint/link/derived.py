@@ -29,7 +29,7 @@ def client_of(ev: Evaluator, made: Instance) -> External | None:
         return _bare(kind, made)
     frame = made.init if made.init is not None and made.init.function is init else state.base_init(ev, made, init)
     known = constructed(ev, kind, call, frame)
-    return replace(known, level=made.level) if known is not None else _bare(kind, made)
+    return replace(known, level=made.level, span=made.span) if known is not None else _bare(kind, made)
 
 
 def constructed(ev: Evaluator, kind: str, call: Call, frame: Frame) -> External | None:
