@@ -148,7 +148,8 @@ class ClientRow:
     that are needed for that (``boto3.client("bedrock-runtime")``); of several rows the first that fits counts.
     ``base_url`` names the argument that can point the client at another provider. ``constructor_parts`` and ``nested``
     are as in ``SinkRow``: parts of every later request; ``always`` are parts that any such object has, and ``result``
-    is the part that a function below ``maker``, used as a decorator, returns.
+    is the part that a function below ``maker``, used as a decorator, returns. ``returns`` names attributes and methods
+    that give back what a constructor part, by the name of its argument, has become since.
 
     ``decorators`` are methods of the client that add what the function below them returns to a part. Of those in
     ``once`` the library keeps the first result with the history, unless the decorator is given a true argument of the
@@ -169,6 +170,7 @@ class ClientRow:
     kept: dict[str, str] = field(default_factory=dict)
     always: tuple[str, ...] = ()
     result: str | None = None
+    returns: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,8 +506,11 @@ class _Rows:
         for name in (*always, *([result] if result else [])):
             if name not in PARTS:
                 raise row.fail("always" if name in always else "result", _unknown(name, tuple(PARTS)))
+        returns = row.mapping("returns")
+        if unknown := set(returns.values()) - parts.keys():
+            raise row.fail("returns", f"no argument of the constructor is named {', '.join(sorted(unknown))}")
         known = ("makers", "type", "provider", "base_url", "when", "constructor_parts", "nested", "positional")
-        row.done((*known, "decorators", "once", "kept", "always", "result"))
+        row.done((*known, "decorators", "once", "kept", "always", "result", "returns"))
         for maker in makers:
             because = f"{header.file}: {maker}"
             self.clients.append(
@@ -524,6 +529,7 @@ class _Rows:
                     kept,
                     always,
                     result,
+                    returns,
                 )
             )
 

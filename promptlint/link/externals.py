@@ -129,6 +129,8 @@ def attribute(ev: Evaluator, base: External, name: str, span: Span, frame: Frame
     """An attribute of something outside the project: a longer qualified name."""
     if base.name == "builtins.super" and isinstance(base.this, (Instance, Type)):
         return _super(ev, base.this, name, frame)
+    if (kept := turns_since(ev, base, name, span)) is not None:
+        return kept
     if base.instance and name in base.keywords and base.name.rpartition(".")[2][:1].isupper():
         return base.keywords[name]
     full = f"{base.name}.{name}"
@@ -306,10 +308,24 @@ def _returned(ev: Evaluator, row: SinkRow, node: Call, frame: Frame) -> dict[str
             kept = kept.entries[key].value
         if isinstance(kept, Text):  # the first question
             kept = Seq("list", (One(kept, span),), span)
-        sequence = containers.as_seq(ev, kept, span)
-        return replace(sequence, items=(*sequence.items, Rest(Hole("the turns of the run", span), span)))
+        return _with_turns(ev, kept, span)
 
     return {key: Lazy(partial(made, key, argument)) for key, argument in row.returns.items()}
+
+
+def turns_since(ev: Evaluator, base: External, name: str, span: Span) -> Seq | None:
+    """What an object that keeps the turns gives back under ``name``: those that it was made with, and its own."""
+    if not base.instance:
+        return None
+    argument = next((r.returns[name] for r in ev.knowledge.clients.get(base.maker, ()) if name in r.returns), None)
+    if argument is None:
+        return None
+    return _with_turns(ev, base.keywords.get(argument, Seq("list", (), span)), span)
+
+
+def _with_turns(ev: Evaluator, given: Value, span: Span) -> Seq:
+    sequence = containers.as_seq(ev, given, span)
+    return replace(sequence, items=(*sequence.items, Rest(Hole("the turns of the run", span), span)))
 
 
 def _connection(ev: Evaluator, name: str) -> frozenset[str] | None:

@@ -458,6 +458,8 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: Given, qual
     row = ev.knowledge.sources.get(full)
     if row is not None:
         return _listed(ev, row, name, args)
+    if (turns := externals.turns_since(ev, this, name, args.span)) is not None:
+        return turns
     if this.name == "json.text" and name in ("encode", "decode", "strip"):
         return this
     if this.name == contexts.TYPE and name == "get":
