@@ -179,7 +179,7 @@ class Binary(Expr):
 
 @record(frozen=True, slots=True, eq=False)
 class Test(Expr):
-    """A comparison or negation: a truth value that depends on ``parts``."""
+    """A comparison or negation: a truth value that depends on ``parts``; or one number with a "minus" ahead of it."""
 
     op: str
     parts: tuple[Expr, ...]
@@ -447,6 +447,22 @@ def cell(node: Expr) -> tuple[Expr, Expr] | None:
     if isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name in ("get", "setdefault") and node.args:
         return node.func.base, node.args[0]
     return None
+
+
+def is_negative(node: Expr | None) -> bool:
+    """Whether a number is written with a minus: ``-5``, ``-n``, ``-n * 2``, ``-n - 1``, ``-n if n else None``."""
+    match node:
+        case Literal(value=int() | float() as value):
+            return value < 0
+        case Test(op="minus"):
+            return True
+        case Binary(op="*"):
+            return is_negative(node.left) != is_negative(node.right)
+        case Binary(op="-"):
+            return is_negative(node.left) and not is_negative(node.right)
+        case Either():
+            return any(map(is_negative, node.options))
+    return False
 
 
 _CONTAINERS = frozenset(("list", "dict", "set", "frozenset", "tuple", "str", "sorted", "bytearray"))

@@ -83,6 +83,7 @@ _COMPARISONS = {
     ast.In: "in",
     ast.NotIn: "not in",
 }
+_UNARY: dict[type[ast.unaryop], str] = {ast.Not: "not", ast.USub: "minus", ast.Invert: "invert"}
 _PURE = frozenset(
     [
         "abs",
@@ -991,7 +992,9 @@ class _Summariser:
         operand = self.expr(node.operand)
         if isinstance(node.op, ast.USub) and isinstance(operand, Literal) and isinstance(operand.value, (int, float)):
             return Literal(_at(node), -operand.value)
-        return Test(_at(node), "not" if isinstance(node.op, ast.Not) else "unary", (operand,))
+        if isinstance(node.op, ast.UAdd):
+            return operand
+        return Test(_at(node), _UNARY[type(node.op)], (operand,))
 
     def _x_Compare(self, node: ast.Compare) -> Expr:
         parts = (self.expr(node.left), *(self.expr(c) for c in node.comparators))

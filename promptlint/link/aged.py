@@ -33,6 +33,7 @@ from promptlint.code.expression import (
     Test,
     children,
     each_once,
+    is_negative,
     within,
 )
 from promptlint.link.alike import calls, index_of, is_part, runs_backwards
@@ -285,9 +286,9 @@ def _told_from_end(bound: Expr, loop: int, state: LoopState | None) -> bool:
             continue
         if any(calls(node, name) for name in ("len", "max", "sum")):
             return not any(isinstance(part, Literal) and part.value == "system" for part in within((node,), MAX_NODES))
-        if isinstance(node, Slice) and any(map(_is_negative, (node.lower, node.upper))):
+        if isinstance(node, Slice) and any(map(is_negative, (node.lower, node.upper))):
             return True
-        if isinstance(node, Item) and _is_negative(node.key):
+        if isinstance(node, Item) and is_negative(node.key):
             return True
         if isinstance(node, AfterLoop):
             found = node.phi.state
@@ -295,12 +296,6 @@ def _told_from_end(bound: Expr, loop: int, state: LoopState | None) -> bool:
             return found.iterable is not None and (not leaves or runs_backwards(found.iterable))
         waiting.extend(children(node))
     return False
-
-
-def _is_negative(node: Expr | None) -> bool:
-    if isinstance(node, Test) and node.op == "unary":
-        return True
-    return isinstance(node, Literal) and isinstance(node.value, int) and node.value < 0
 
 
 def _key(node: Expr | None) -> str | None:

@@ -626,6 +626,9 @@ class Evaluator:
 
     def _test(self, node: Test, frame: Frame) -> Value:
         values = [self.eval(p, frame) for p in node.parts]
+        number = values[0].value if node.op == "minus" and isinstance(values[0], Const) else None
+        if isinstance(number, (int, float)):
+            return Const(-number, self.span(frame, node))
         known = decisions.outcome(node.op, values)
         if known is not None:
             return Const(known, self.span(frame, node))

@@ -25,6 +25,7 @@ from promptlint.code.expression import (
     Slice,
     Star,
     Test,
+    is_negative,
     unchanged,
 )
 from promptlint.code.expression import Item as ItemOf
@@ -184,7 +185,7 @@ def _is_tail(node: Slice, lower: int | None) -> bool:
     if lower is not None:
         return lower < 0
     begun = _begun(node.lower)
-    return (isinstance(begun, Test) and begun.op == "unary") or _counts_length(begun)
+    return is_negative(begun) or _counts_length(begun)
 
 
 def _begun(node: Expr) -> Expr:
@@ -246,7 +247,7 @@ def _is_from_end(key: Expr) -> bool:
     """Whether a place is told from the end, and is not the last one: ``[-5]``, ``[-n]``, ``[len(x) - n]``."""
     if isinstance(key, Literal):
         return isinstance(key.value, int) and key.value < -1
-    return (isinstance(key, Test) and key.op == "unary") or _counts_length(key)
+    return is_negative(key) or _counts_length(key)
 
 
 def _sums(step: Expr | None) -> Iterator[Binary]:
@@ -285,7 +286,7 @@ def _keeps(ev: Evaluator, node: Slice, lower: int | None, frame: Frame) -> int |
     inner, begun = None, _begun(node.lower)
     if isinstance(begun, Test):
         inner = begun.parts[0]
-    elif isinstance(begun, Binary):
+    elif isinstance(begun, Binary) and not is_negative(begun):
         inner = begun.right
     elif isinstance(begun, Call):
         inner = next((a.right for a in begun.args if isinstance(a, Binary)), None)
@@ -378,7 +379,7 @@ def _ends_where(head: Expr, rest: Slice) -> bool:
     if isinstance(upper, Literal) and isinstance(lower, Literal):
         return upper.value == lower.value
     if isinstance(upper, Test) and isinstance(lower, Test):
-        return upper.op == lower.op == "unary" and _is_bound(upper.parts[0], lower.parts[0])
+        return upper.op == lower.op == "minus" and _is_bound(upper.parts[0], lower.parts[0])
     return _is_bound(upper, lower)
 
 
