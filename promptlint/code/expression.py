@@ -440,6 +440,16 @@ def earlier(node: Expr) -> tuple[Expr, ...]:
     return node.options if isinstance(node, Either) else ()
 
 
+def begun_as(node: Expr) -> Iterator[Expr]:
+    """What a value may have been ahead of all changes in place, calls that got it, loops and choices."""
+    waiting = [node]
+    for part in each_once(waiting):
+        before = earlier(part)
+        waiting.extend(before)
+        if not before:
+            yield part
+
+
 def cell(node: Expr) -> tuple[Expr, Expr] | None:
     """The dict and the key of ``d[k]``, ``d.get(k)`` and ``d.setdefault(k, ...)``."""
     if isinstance(node, Item):

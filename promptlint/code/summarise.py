@@ -43,6 +43,7 @@ from promptlint.code.expression import (
     Test,
     Unknown,
     Write,
+    begun_as,
     cell,
     each_once,
     earlier,
@@ -756,12 +757,7 @@ class _Summariser:
 
     def _edit_cell(self, old: Expr, new: Expr) -> None:
         """When a list that was taken out of a dict changes in place, the dict holds the change."""
-        waiting = [old]
-        taken: set[Expr] = set()
-        for node in each_once(waiting):
-            waiting.extend(earlier(node))
-            if not earlier(node):
-                taken.add(node)
+        taken = set(begun_as(old))
         if len(taken) > 1:
             return  # on another way it is no cell, or one of another dict
         found = cell(taken.pop())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import (
@@ -11,6 +12,7 @@ from promptlint.code.expression import (
     Expr,
     Field,
     Param,
+    begun_as,
     cell,
     unchanged,
 )
@@ -31,6 +33,7 @@ from promptlint.link.values import (
     only,
     options,
 )
+from promptlint.span import Span
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -112,16 +115,59 @@ def after_calls(ev: Evaluator, base: Instance, node: Field, frame: Frame) -> Val
         return None
     if method is None:
         return _after_calls(ev, base, node.name, node, frame)
-    fields = {f for c in ev.program.mro(base.cls) for m in c.methods.values() for f in m.all_stored()}
-    if not node.calls or not fields or _made_by(ev, node, frame) is None:
+    if not node.calls or _made_by(ev, node, frame) is None:
         return None
+    span = ev.span(frame, node)
+    filled = _filled(ev, base, span, frame, lambda name: _after_calls(ev, base, name, node, frame))
+    return objects.method(ev, filled, method, span, frame) if filled is not base else None
 
-    def held(name: str) -> Lazy:
-        span = ev.span(frame, node)
-        return Lazy(lambda: _after_calls(ev, base, name, node, frame) or objects.attribute(ev, base, name, span, frame))
 
-    filled = replace(base, overrides={**base.overrides, **{name: held(name) for name in sorted(fields)}})
-    return objects.method(ev, filled, method, ev.span(frame, node), frame)
+def _filled(ev: Evaluator, base: Instance, span: Span, frame: Frame, held: Callable[[str], Value | None]) -> Instance:
+    """An object whose attributes are what ``held`` says by their names, when somebody reads them."""
+    fields = {f for c in ev.program.mro(base.cls) for m in c.methods.values() for f in m.all_stored()}
+
+    def lazy(name: str) -> Lazy:
+        return Lazy(lambda: held(name) or objects.attribute(ev, base, name, span, frame))
+
+    return replace(base, overrides={**base.overrides, **{name: lazy(name) for name in sorted(fields)}})
+
+
+def chained(ev: Evaluator, node: Expr, frame: Frame) -> Value:
+    """An object that is made and filled in one chain of calls: ``Prompt().add(a).add(b)``, whose methods return it."""
+    value = ev.eval(node, frame)
+    if not isinstance(node, Call) or not isinstance(node.func, Attr) or not isinstance(value, Instance):
+        return value
+    base = chained(ev, node.func.base, frame)
+    method = ev.program.method(value.cls, node.func.name)
+    if not isinstance(base, Instance) or method is None or not _is_new(ev, node.func.base, base, frame):
+        return value
+    if not _returns_itself(ev, method) or not _keeps_to_itself(ev, method):
+        return value
+    routine = Routine(method, None, base)
+
+    def held(name: str) -> Value | None:
+        return _left(ev, routine, node, name, base.given(name) or state.initial(ev, base, name, base.span), frame)
+
+    return _filled(ev, base, ev.span(frame, node), frame, held)
+
+
+def _is_new(ev: Evaluator, node: Expr, made: Instance, frame: Frame) -> bool:
+    """Whether an object was made where a chain of calls begins, and by a constructor that hands it to nobody."""
+    if not made.exact or made.init is None or not _keeps_to_itself(ev, made.init.function):
+        return False
+    while isinstance(node, Call) and isinstance(node.func, Attr) and isinstance(node.func.base, Call):
+        node = node.func.base
+    return isinstance(node, Call) and ev.span(frame, node) == made.span
+
+
+def _returns_itself(ev: Evaluator, method: Function) -> bool:
+    """Whether a method returns the object that it is called on, and nothing else."""
+    returns = ev.summary(method).returns
+    return method.is_method and bool(returns) and all(_is_this(way, method) for r in returns for way in begun_as(r))
+
+
+def _is_this(node: Expr, method: Function) -> bool:
+    return isinstance(node, Param) and node.name == method.parameters[0].name
 
 
 def _made_by(ev: Evaluator, node: Field, frame: Frame) -> list[tuple[Routine, Call]] | None:
@@ -143,19 +189,52 @@ def _after_calls(ev: Evaluator, base: Instance, name: str, node: Field, frame: F
         return None
     value = base.given(name) or state.initial(ev, base, name, base.span)
     for routine, call in _made_by(ev, node, frame) or ():
-        this = routine.function.parameters[0].name
-        expr = ev.summary(routine.function).exit.get(f"{this}.{name}")
-        target = ev.activation(routine, call, frame) if expr is not None else None
-        if expr is None:
-            continue
-        if target is None or value is None:
-            return None
+        left = _left(ev, replace(routine, this=base), call, name, value, frame)
+        if left is None or value is None:
+            return left
+        for guard in reversed(call.guards[len(node.made.guards) :]):
+            left = ev.under(guard, left, value, frame)
+        value = left
+    return value
+
+
+MAX_METHODS = 3
+"""Methods of one object that call each other, and are followed."""
+
+
+def _left(
+    ev: Evaluator, routine: Routine, call: Call, name: str, value: Value | None, frame: Frame, depth: int = 0
+) -> Value | None:
+    """What a call of a method leaves in an attribute of its object, which held ``value``; ``None``: not known."""
+    method, base = routine.function, routine.this
+    assert isinstance(base, Instance)
+    summary, this = ev.summary(method), method.parameters[0].name
+    expr = summary.exit.get(f"{this}.{name}")
+    own = (
+        []
+        if expr is not None
+        else [c for c in summary.calls if isinstance(c.func, Attr) and _is_this(c.func.base, method)]
+    )
+    if expr is None and not own:
+        return value
+    target = ev.activation(routine, call, frame) if value is not None and depth < MAX_METHODS else None
+    if target is None or value is None:
+        return None
+    if expr is not None:
         target.this = replace(base, overrides={**base.overrides, name: value})
         target.arguments[this] = target.this
-        result = run(ev, routine.function, expr, target)
-        for guard in reversed(call.guards[len(node.made.guards) :]):
-            result = ev.under(guard, result, value, frame)
-        value = result
+        return run(ev, method, expr, target)
+    for inner in own:
+        assert isinstance(inner.func, Attr)
+        called = ev.program.method(base.cls, inner.func.name)
+        if called is None or not called.is_method or called in ev.running:
+            continue
+        left = _left(ev, Routine(called, None, base), inner, name, value, target, depth + 1)
+        if left is None:
+            return None
+        for guard in reversed(inner.guards):
+            left = ev.under(guard, left, value, target)
+        value = left
     return value
 
 
@@ -169,16 +248,12 @@ def _set_by_maker(ev: Evaluator, base: Instance, name: str) -> bool:
 
 
 def _keeps_to_itself(ev: Evaluator, function: Function) -> bool:
-    """Whether a method neither calls other methods of its object nor hands the object on."""
+    """Whether a method does not hand its object on; a constructor must not call other methods either."""
     if not function.is_method:
         return True
-    this = function.parameters[0].name
-
-    def is_this(node: Expr) -> bool:
-        return isinstance(node, Param) and node.name == this
-
+    makes = function.name in state.CONSTRUCTORS
     return not any(
-        (isinstance(c.func, Attr) and is_this(c.func.base))
-        or any(is_this(a) for a in (*c.args, *(v for _, v in c.keywords)))
+        (makes and isinstance(c.func, Attr) and _is_this(c.func.base, function))
+        or any(_is_this(a, function) for a in (*c.args, *(v for _, v in c.keywords)))
         for c in ev.summary(function).calls
     )

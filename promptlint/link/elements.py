@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr, Either, Expr, Global, Param, cell, each_once, earlier
+from promptlint.code.expression import Attr, Either, Expr, Global, Param, begun_as, cell
 from promptlint.code.index import Class, Function, Module, terminal
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ def class_of(ev: Evaluator, node: Expr, function: Function) -> Class | None:
         holder = _class_of_object(ev, node.base, function)
         return _of_attribute(ev, holder, node.name) if holder is not None else None
     if isinstance(node, Either):
-        classes = {class_of(ev, way, function) for way in _ways(node)}
+        classes = {class_of(ev, way, function) for way in begun_as(node)}
         return classes.pop() if len(classes) == 1 else None
     found = cell(node)
     if found is None:
         return None
-    for base in _ways(found[0]):
+    for base in begun_as(found[0]):
         place: Class | Module | None = None
         if isinstance(base, Attr) and isinstance(base.base, Param) and function.is_method:
             place = function.owner if base.base.name == function.parameters[0].name else None
@@ -79,16 +79,6 @@ def _set_in(method: Function, name: str) -> Iterator[ast.expr | None]:
         for target in targets:
             if isinstance(target, ast.Attribute) and target.attr == name and terminal(target.value) == own:
                 yield part.value
-
-
-def _ways(node: Expr) -> Iterator[Expr]:
-    """What a dict may have been before this body filled it."""
-    waiting = [node]
-    for part in each_once(waiting):
-        before = earlier(part)
-        waiting.extend(before)
-        if not before:
-            yield part
 
 
 def _put_into(ev: Evaluator, place: Class | Module, name: str) -> Iterator[Class]:

@@ -786,12 +786,12 @@ class Evaluator:
     # -- names and calls ----------------------------------------------------------------------------------------
 
     def _attr(self, node: Attr, frame: Frame) -> Value:
-        base = self.eval(node.base, frame)
+        base = effects.chained(self, node.base, frame)
         shown = self.snippet(frame, node.at) if isinstance(base, (Hole, Choice)) else ""  # nothing else takes it over
         return self.attribute(base, node.name, self.span(frame, node), frame, shown)
 
     def _field(self, node: Field, frame: Frame) -> Value:
-        made = self.eval(node.made, frame)
+        made = effects.chained(self, node.made, frame)
         if isinstance(made, Instance):
             known = effects.after_calls(self, made, node, frame)
             if known is not None:
