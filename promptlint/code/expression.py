@@ -223,14 +223,18 @@ class Element(Expr):
     loop: int
 
 
+Clause = tuple[int, Expr, tuple[Expr, ...]]
+"""A loop of a comprehension: its id, what it runs over, and the conditions."""
+
+
 @record(frozen=True, slots=True, eq=False)
 class Comp(Expr):
-    """A comprehension. ``clauses`` are (loop id, iterable, conditions), outermost first."""
+    """A comprehension; the outermost clause comes first."""
 
     kind: str
     element: Expr
     value: Expr | None
-    clauses: tuple[tuple[int, Expr, tuple[Expr, ...]], ...]
+    clauses: tuple[Clause, ...]
 
 
 @record(frozen=True, slots=True, eq=False)

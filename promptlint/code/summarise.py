@@ -165,6 +165,10 @@ def _made_with(node: Expr) -> Call | None:
             waiting.append(current.base)
         elif isinstance(current, Either):
             waiting.extend(current.options)
+        elif isinstance(current, Phi):
+            waiting.append(current.before)
+        elif isinstance(current, AfterLoop):
+            waiting += [current.phi.before, current.phi.state.steps.get(current.phi.name, current.phi)]
         else:
             return None
     return found.pop() if len(found) == 1 else None
@@ -824,10 +828,10 @@ class _Summariser:
                 return known
         base = self.expr(node.value)
         result = Attr(_at(node), base, node.attr)
-        made = _made_with(base) if isinstance(node.value, ast.Name) else None
+        made = self._made_below(node.value)
         if made is not None:
             calls = self.called_on.get(made, ())
-            around = [(self.loops, self.guards), *((c.loops, c.guards) for c in calls)]
+            around = [(self.loops, self.guards), *((c.loops[: len(made.loops)], c.guards) for c in calls)]
             if all((ls, gs[: len(made.guards)]) == (made.loops, made.guards) for ls, gs in around):
                 result = Field(_at(node), base, node.attr, made, calls)
         self.summary.references.append(result)
@@ -869,7 +873,7 @@ class _Summariser:
             if node.func.attr == "update" and keywords:
                 named = (DictOf(at, tuple((Literal(at, k) if k is not None else None, v) for k, v in keywords)),)
             self.update(node.func.value, node.func.attr, (*args, *named), at)
-            self._called_on(call)
+            self._called_on(node, call)
         elif (buffer := self._written_to(node)) is not None:
             op = "extend" if isinstance(func, Attr) and func.name == "writelines" else "append"
             written = args if isinstance(func, Attr) else (_printed(at, args, dict(keywords)),)
@@ -893,14 +897,22 @@ class _Summariser:
             return None
         return target if _is_buffer(self._env().get(target.id)) else None
 
-    def _called_on(self, call: Call) -> None:
-        if isinstance(call.func, Field):
-            made = call.func.made
+    def _called_on(self, node: ast.Call, call: Call) -> None:
+        """Notes a call of a method of what a name stands for, or of what such a call returns."""
+        made = self._made_below(node)
+        if made is not None:
             self.called_on[made] = (*self.called_on.get(made, ()), call)
+
+    def _made_below(self, target: ast.expr) -> Call | None:
+        """The call that made what a name stands for, below calls of its methods one after the other."""
+        while isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute):
+            target = target.func.value
+        value = self._env().get(target.id) if isinstance(target, ast.Name) else None
+        return _made_with(value) if value is not None else None
 
     def _after(self, node: ast.Call, call: Call) -> None:
         env = self._env()
-        self._called_on(call)
+        self._called_on(node, call)
         if isinstance(node.func, ast.Attribute):
             root = syntax.dotted_path(node.func.value)
             if root is not None:

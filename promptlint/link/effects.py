@@ -9,6 +9,7 @@ from promptlint.code.expression import (
     After,
     Attr,
     Call,
+    Clause,
     Expr,
     Field,
     Param,
@@ -18,14 +19,16 @@ from promptlint.code.expression import (
 )
 from promptlint.code.index import Function
 from promptlint.frozen import replace
-from promptlint.link import externals, lent, objects, state
+from promptlint.link import externals, lent, loops, objects, state
 from promptlint.link.begun import run
 from promptlint.link.values import (
     Const,
     External,
     Instance,
+    Item,
     Lazy,
     Routine,
+    Seq,
     Text,
     Type,
     Value,
@@ -141,7 +144,7 @@ def chained(ev: Evaluator, node: Expr, frame: Frame) -> Value:
     method = ev.program.method(value.cls, node.func.name)
     if not isinstance(base, Instance) or method is None or not _is_new(ev, node.func.base, base, frame):
         return value
-    if not _returns_itself(ev, method) or not _keeps_to_itself(ev, method):
+    if not returns_itself(ev, method) or not _keeps_to_itself(ev, method):
         return value
     routine = Routine(method, None, base)
 
@@ -160,7 +163,7 @@ def _is_new(ev: Evaluator, node: Expr, made: Instance, frame: Frame) -> bool:
     return isinstance(node, Call) and ev.span(frame, node) == made.span
 
 
-def _returns_itself(ev: Evaluator, method: Function) -> bool:
+def returns_itself(ev: Evaluator, method: Function) -> bool:
     """Whether a method returns the object that it is called on, and nothing else."""
     returns = ev.summary(method).returns
     return method.is_method and bool(returns) and all(_is_this(way, method) for r in returns for way in begun_as(r))
@@ -172,14 +175,21 @@ def _is_this(node: Expr, method: Function) -> bool:
 
 def _made_by(ev: Evaluator, node: Field, frame: Frame) -> list[tuple[Routine, Call]] | None:
     """The methods that the calls of a ``Field`` run; ``None`` where one is not known, or may hand the object on."""
-    found = []
+    found: list[tuple[Routine, Call]] = []
     for call in node.calls:
+        if isinstance(call.func, Attr) and isinstance(call.func.base, Call) and call.func.base is not node.made:
+            earlier = next((r for r, c in found if c is call.func.base), None)
+            if earlier is None or not returns_itself(ev, earlier.function):
+                continue  # a method of something else
         routine = only(ev.eval(call.func, frame), Routine)
         if routine is None or routine.function in ev.running or not routine.function.is_method:
             return None
         if not _keeps_to_itself(ev, routine.function):
             return None
         found.append((routine, call))
+    if isinstance(node.base, Call) and node.base is not node.made:
+        returned = next((r for r, c in found if c is node.base), None)
+        return found if returned is not None and returns_itself(ev, returned.function) else None
     return found
 
 
@@ -189,13 +199,44 @@ def _after_calls(ev: Evaluator, base: Instance, name: str, node: Field, frame: F
         return None
     value = base.given(name) or state.initial(ev, base, name, base.span)
     for routine, call in _made_by(ev, node, frame) or ():
-        left = _left(ev, replace(routine, this=base), call, name, value, frame)
+        routine = replace(routine, this=base)
+        if len(call.loops) > len(node.made.loops):
+            left = _left_by_rounds(ev, routine, call, name, value, frame, node.made)
+        else:
+            left = _left(ev, routine, call, name, value, frame)
         if left is None or value is None:
             return left
-        for guard in reversed(call.guards[len(node.made.guards) :]):
+        for guard in reversed(call.guards[len(node.made.guards) :]) if call.loops == node.made.loops else ():
             left = ev.under(guard, left, value, frame)
         value = left
     return value
+
+
+def _left_by_rounds(
+    ev: Evaluator, routine: Routine, call: Call, name: str, value: Value | None, frame: Frame, made: Call
+) -> Value | None:
+    """What a call in loops that began since the object was made leaves in a list, with one element after the other."""
+    if not isinstance(value, Seq):
+        return None
+    rounds = [ev.summary(frame.function).loops.get(loop) for loop in call.loops[len(made.loops) :]]
+    clauses: list[Clause] = [(r.id, r.iterable, ()) for r in rounds if r is not None and r.iterable is not None]
+    if len(clauses) < len(rounds):
+        return None
+    guards = call.guards[len(made.guards) :]
+    tests = tuple(guard.test for guard in guards if guard.sense and guard.test is not None)
+    clauses[-1] = (*clauses[-1][:2], tests)
+    empty, known = replace(value, items=(), edits=()), True
+
+    def add(inner: Frame) -> list[Item]:
+        nonlocal known
+        left = _left(ev, routine, call, name, empty, inner)
+        if not isinstance(left, Seq) or left.edits:
+            known = False
+            return []
+        return [i if len(tests) == len(guards) else i.maybe() for i in left.items]
+
+    result = loops.filled(ev, value, clauses, add, frame, ev.span(frame, call))
+    return result if known else None
 
 
 MAX_METHODS = 3

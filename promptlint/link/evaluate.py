@@ -897,6 +897,8 @@ class Evaluator:
         handed = self._handed_on(routine, node, frame)
         if handed is not None:
             return handed
+        if isinstance(node.func, Attr) and isinstance(node.func.base, Call) and effects.returns_itself(self, function):
+            return self.eval(node.func.base, frame)  # what a chain of calls leaves in an object counts where it is read
         target = self.activation(routine, node, frame)
         if target is None:
             deps = externals.doubtful(self._argument_origins(node, frame), "bound")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from promptlint.code import syntax
 from promptlint.code.expression import (
     After,
     AfterLoop,
+    Clause,
     Comp,
     Either,
     Element,
@@ -268,7 +270,14 @@ def _bind(frame: Frame, loop: int, value: Value | None, carried: dict[str, Value
 
 def comprehension(ev: Evaluator, node: Comp, frame: Frame) -> Value:
     span = ev.span(frame, node)
-    items, order = _clause(ev, node, frame, 0, span)
+
+    def made_of_one(inner: Frame) -> list[Item]:
+        if node.value is not None:
+            pair = (One(ev.eval(node.element, inner), span), One(ev.eval(node.value, inner), span))
+            return [One(Seq("tuple", pair, span), span)]
+        return [One(ev.eval(node.element, inner), ev.span(inner, node.element))]
+
+    items, order = _each(ev, node.clauses, made_of_one, frame, span)
     if node.kind == "dict":
         result = Map({}, span, order=order)
         for item in items:
@@ -300,14 +309,27 @@ def _with_aged(ev: Evaluator, made: Seq, changed: Expr | None, frame: Frame, gua
     return mutations.with_edit(made, Edit("rewrite", span, ev.snippet(frame, changed.at), guards))
 
 
-def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> tuple[list[Item], Origins]:
-    if index == len(node.clauses):
-        if node.value is not None:
-            pair = (One(ev.eval(node.element, frame), span), One(ev.eval(node.value, frame), span))
-            return [One(Seq("tuple", pair, span), span)], ()
-        value = ev.eval(node.element, frame)
-        return [One(value, ev.span(frame, node.element))], ()
-    loop, iterable, tests = node.clauses[index]
+def filled(
+    ev: Evaluator,
+    before: Seq,
+    clauses: Sequence[Clause],
+    add: Callable[[Frame], list[Item]],
+    frame: Frame,
+    span: Span,
+) -> Seq:
+    """A list to which each round of the loops of ``clauses`` adds elements."""
+    items, order = _each(ev, clauses, add, frame, span)
+    edits = (*before.edits, *containers.as_seq(ev, ev.eval(clauses[0][1], frame), span).edits)
+    return replace(before, items=(*before.items, *items), order=union(before.order, order), edits=edits)
+
+
+def _each(
+    ev: Evaluator, clauses: Sequence[Clause], make: Callable[[Frame], list[Item]], frame: Frame, span: Span
+) -> tuple[list[Item], Origins]:
+    """What is made in each round of some loops, one inside the other, and what its order depends on."""
+    if not clauses:
+        return make(frame), ()
+    loop, iterable, tests = clauses[0]
     source = ev.eval(iterable, frame)
     sequence = containers.as_seq(ev, source, span)
     result: list[Item] = []
@@ -316,7 +338,7 @@ def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> 
         sequence = replace(sequence, items=(Rest(source, span),))
     for item in sequence.items:
         if isinstance(item, Base):
-            passed, _ = _clause(ev, node, _bind(frame, loop, item.value), index + 1, span)
+            passed, _ = _each(ev, clauses[1:], make, _bind(frame, loop, item.value), span)
             result.append(_passed_on(item, passed[0]) if len(passed) == 1 else item)
             continue
         value = _taken(item, span)
@@ -331,7 +353,7 @@ def _clause(ev: Evaluator, node: Comp, frame: Frame, index: int, span: Span) -> 
         open_tests = _tests(ev, tests, child)
         if open_tests is None:
             continue
-        inner, inner_order = _clause(ev, node, child, index + 1, span)
+        inner, inner_order = _each(ev, clauses[1:], make, child, span)
         order = union(order, inner_order)
         for made in inner:
             if open_tests and not isinstance(item, History):

@@ -284,3 +284,56 @@ def test_how_long_a_conversation_gets_depends_on_who_goes_on(
     monkeypatch.chdir(tmp_path)
     found = [f.severity for f in engine.check([Path()], Settings()).findings if f.rule == "sliding-window"]
     assert found == [severity]
+
+
+BOUND = """\
+from openai import OpenAI
+
+client = OpenAI()
+N = 10
+
+
+class Bot:
+    LIMIT = 8
+
+    def __init__(self, turns=None):
+        self.turns = turns
+        self.messages = []
+
+    def say(self, text):
+        self.messages.append({"role": "user", "content": text})
+        reply = client.chat.completions.create(model="gpt-4o", messages=self.messages[%s:])
+        self.messages.append({"role": "assistant", "content": reply.choices[0].message.content})
+        return reply
+"""
+
+
+@pytest.mark.parametrize(
+    ("bound", "keeps"),
+    [
+        ("-N * 2", " to 20 messages"),
+        ("-2 * N", " to 20 messages"),
+        ("-self.LIMIT * 2", " to 16 messages"),
+        ("-(2 * self.LIMIT + 1)", " to 17 messages"),
+        ("-self.turns * 2", ""),
+        ("2 * -self.turns", ""),
+        ("-self.turns - 1", ""),
+        ("-N if N else 0", " to 10 messages"),
+        ("len(self.messages) - N", " to 10 messages"),
+    ],
+)
+def test_a_bound_counted_from_the_end(
+    bound: str, keeps: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "main.py").write_text(BOUND % bound, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    [finding] = engine.check([Path()], Settings()).findings
+    assert finding.rule == "sliding-window"
+    assert f"cuts the history{keeps}: " in finding.message
+
+
+@pytest.mark.parametrize("bound", ["+0", "0 * -1", "-N * -2 if N < 0 else 0"])
+def test_a_bound_counted_from_the_beginning(bound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "main.py").write_text(BOUND % bound, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert not engine.check([Path()], Settings()).findings
