@@ -289,12 +289,13 @@ def _set_by_maker(ev: Evaluator, base: Instance, name: str) -> bool:
 
 
 def _keeps_to_itself(ev: Evaluator, function: Function) -> bool:
-    """Whether a method does not hand its object on; a constructor must not call other methods either."""
+    """Whether a method does not hand its object on, and calls other methods of it at most in filling it."""
     if not function.is_method:
         return True
+    calls = ev.summary(function).calls
+    own = [c for c in calls if isinstance(c.func, Attr) and _is_this(c.func.base, function)]
+    if own and len(own) < len(calls) and not returns_itself(ev, function):
+        return False  # it loads or restores something: what that is, the state of the object tells better
     makes = function.name in state.CONSTRUCTORS
-    return not any(
-        (makes and isinstance(c.func, Attr) and _is_this(c.func.base, function))
-        or any(_is_this(a, function) for a in (*c.args, *(v for _, v in c.keywords)))
-        for c in ev.summary(function).calls
-    )
+    handed = any(_is_this(a, function) for c in calls for a in (*c.args, *(v for _, v in c.keywords)))
+    return not handed and not (makes and own)

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr, Either, Expr, Global, Param, begun_as, cell
+from promptlint.code.expression import Attr, Call, Either, Expr, Global, Import, Param, begun_as, cell
 from promptlint.code.index import Class, Function, Module, terminal
+from promptlint.code.merging import place_read
+from promptlint.link.values import Type, options
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -28,19 +30,43 @@ def class_of(ev: Evaluator, node: Expr, function: Function) -> Class | None:
     found = cell(node)
     if found is None:
         return None
+    if isinstance(node, Call) and (made := _made_for_missing(ev, node, function)) is not None:
+        return made
     for base in begun_as(found[0]):
-        place: Class | Module | None = None
-        if isinstance(base, Attr) and isinstance(base.base, Param) and function.is_method:
-            place = function.owner if base.base.name == function.parameters[0].name else None
-        elif isinstance(base, Global):
-            place = function.module
-        if place is not None and isinstance(base, (Attr, Global)):
-            key = (place, base.name)
-            if key not in ev.element_classes:
-                ev.element_classes[key] = next(_put_into(ev, place, base.name), None)
-            if ev.element_classes[key] is not None:
-                return ev.element_classes[key]
+        key = _place(ev, base, function)
+        if key is None:
+            continue
+        if key not in ev.element_classes:
+            ev.element_classes[key] = next(_put_into(ev, *key), None)
+        if ev.element_classes[key] is not None:
+            return ev.element_classes[key]
     return None
+
+
+def _place(ev: Evaluator, node: Expr, function: Function) -> tuple[Class | Module, str] | None:
+    """The class or module that a dict belongs to, and its name there."""
+    if isinstance(node, Attr) and isinstance(node.base, Param):
+        own = function.is_method and node.base.name == function.parameters[0].name
+        return (function.owner, node.name) if own and function.owner is not None else None
+    if isinstance(node, Import):
+        return ev.program.resolve(node.dotted, function.module)
+    path = place_read(node) if isinstance(node, (Attr, Global)) else None
+    if path is None:
+        return None
+    head, _, rest = path.partition(".")
+    target = ev.program.imported(head, function.module)
+    if target is not None:
+        return ev.program.resolve(f"{target}.{rest}" if rest else target, function.module)
+    return (function.module, head) if not rest else None
+
+
+def _made_for_missing(ev: Evaluator, node: Call, function: Function) -> Class | None:
+    """The class of what ``setdefault`` puts in where there is nothing."""
+    new = node.args[1] if len(node.args) == 2 else None
+    if not isinstance(new, Call):
+        return None
+    kinds = [o.cls for o in options(ev.resolve(new.func, ev.generic(function))) if isinstance(o, Type)]
+    return kinds[0] if len(kinds) == 1 else None
 
 
 def _class_of_object(ev: Evaluator, node: Expr, function: Function) -> Class | None:
@@ -96,12 +122,26 @@ def _put_into(ev: Evaluator, place: Class | Module, name: str) -> Iterator[Class
         for part in ast.walk(body):
             if isinstance(part, ast.AnnAssign) and terminal(part.target) == name:
                 yield from _of_elements(ev, part.annotation, module)
+            elif isinstance(part, ast.Assign) and terminal(part.targets[0]) == name:
+                yield from _of_factory(ev, part.value, module)
             elif isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Subscript):
                 if terminal(part.targets[0].value) == name:
                     value = _assigned(body, part.value) if isinstance(part.value, ast.Name) else part.value
                     made = program.class_named(value.func, module) if isinstance(value, ast.Call) else None
                     if made is not None:
                         yield made
+
+
+def _of_factory(ev: Evaluator, value: ast.expr, module: Module) -> Iterator[Class]:
+    """The class that ``defaultdict(X)`` and ``defaultdict(lambda: X())`` make elements of."""
+    factory = (
+        value.args[0] if isinstance(value, ast.Call) and terminal(value.func) == "defaultdict" and value.args else None
+    )
+    if isinstance(factory, ast.Lambda):
+        factory = factory.body.func if isinstance(factory.body, ast.Call) else None
+    found = ev.program.class_named(factory, module) if factory is not None else None
+    if found is not None:
+        yield found
 
 
 def _assigned(body: ast.AST, name: ast.Name) -> ast.expr:

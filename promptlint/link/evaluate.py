@@ -318,8 +318,10 @@ class Evaluator:
     def apply(self, func: Value, values: tuple[Value, ...], node: Call, frame: Frame) -> Value:
         """The result of ``func(*values)`` for values that no expression of the call holds."""
         span = self.span(frame, node)
+        bare = Call(node.at, node.func, (), (), node.loops, node.guards)
+        if isinstance(func, (Type, External)) and not values:
+            return self.call(func, bare, frame)
         if isinstance(func, Routine):
-            bare = Call(node.at, node.func, (), (), node.loops, node.guards)
             target = self.activation(replace(func, preset=((*func.preset[0], *values), func.preset[1])), bare, frame)
             return self.result(target, func.function, span) if target is not None else Hole("…", span)
         if isinstance(func, External) and func.name == "builtins.str" and values:

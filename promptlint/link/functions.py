@@ -29,6 +29,7 @@ from promptlint.link.loops import any_element
 from promptlint.link.values import (
     CALL,
     IMPORT,
+    SESSION,
     Const,
     Edit,
     Entry,
@@ -147,6 +148,8 @@ def _best(index: int) -> Callable[[Evaluator, Given], Value | None]:
         value, key = args.get(index), args.keywords.get("key")
         if len(args.values) > 1 and any(isinstance(v, Hole) and "base" in v.features for v in args.values):
             return args.hole(features=frozenset({"base"}))  # a number that goes on from what it was, within bounds
+        if len(args.values) > 1 and index == 0 and any(o.kind == "counter" for o in args.origins):
+            return args.hole()
         if value is None or not isinstance(key, Routine) or len(args.values) != index + 1:
             return None
         sequence = containers.as_seq(ev, value, args.span)
@@ -450,14 +453,9 @@ def _deque(ev: Evaluator, args: Given) -> Value | None:
 def _defaultdict(ev: Evaluator, args: Given) -> Value | None:
     """A dict that is filled as ``dict`` does it, and whose other keys hold what the factory makes."""
     factory = args.get(0, "default_factory")
-    empty: dict[str, Value] = {
-        "builtins.list": Seq("list", (), args.span),
-        "builtins.dict": Map({}, args.span),
-        "builtins.set": Seq("set", (), args.span),
-    }
-    made = empty.get(factory.name) if isinstance(factory, External) else None
-    if made is None and isinstance(factory, Routine):
-        made = ev.apply(factory, (), args.node, args.frame)
+    made = ev.apply(factory, (), args.node, args.frame) if isinstance(factory, (Routine, Type, External)) else None
+    if isinstance(made, Instance):
+        made = replace(made, level=max(made.level, SESSION))  # made where a key is first asked for
     filled = Map({}, args.span)
     for given in args.values[1:2]:
         filled = containers.update(filled, given, args.span)
