@@ -1,4 +1,4 @@
-"""What a constructor puts into an object that it makes and keeps, before anybody else gets at it."""
+"""What calls of its methods leave in an object, and what of it a constructor that makes and keeps one puts in first."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _filled(ev: Evaluator, base: Instance, name: str, before: Value, frame: Fram
         func = call.func
         if not isinstance(func, Attr) or call.loops:
             continue
-        if _is_this(func.base, this) and depth and isinstance(frame.this, Instance):
+        if is_this(func.base, this) and depth and isinstance(frame.this, Instance):
             own = ev.program.method(frame.this.cls, func.name)
             if own is None or not own.is_method or own in ev.running or not own.says(kept):
                 continue
@@ -60,7 +60,9 @@ def _filled(ev: Evaluator, base: Instance, name: str, before: Value, frame: Fram
             result = _filled(ev, base, name, value, target, kept, depth - 1) if target is not None else value
         elif _is_made_at(ev, frame, func.base, base) or _is_field(func.base, this, kept):
             method = ev.program.method(base.cls, func.name)
-            result = _after(ev, base, name, value, method, call, frame) if method is not None else value
+            if method is None or not method.is_method or method in ev.running:
+                continue
+            result = left_by(ev, Routine(method, None, base), call, name, value, frame) or value
         else:
             continue
         for guard in reversed(call.guards if result is not value else ()):
@@ -69,27 +71,50 @@ def _filled(ev: Evaluator, base: Instance, name: str, before: Value, frame: Fram
     return value
 
 
-def _is_this(node: Expr, this: str) -> bool:
+def is_this(node: Expr, this: str) -> bool:
+    """Whether a node is the object of the method whose first parameter has the name ``this``."""
     return isinstance(node, Param) and node.name == this
 
 
 def _is_field(node: Expr, this: str, kept: str) -> bool:
-    return isinstance(node, Attr) and node.name == kept and _is_this(node.base, this)
+    return isinstance(node, Attr) and node.name == kept and is_this(node.base, this)
 
 
-def _after(
-    ev: Evaluator, base: Instance, name: str, before: Value, method: Function, call: Call, frame: Frame
-) -> Value:
-    if not method.is_method or method in ev.running:
-        return before
-    this = method.parameters[0].name
-    expr = ev.summary(method).exit.get(f"{this}.{name}")
-    changed = replace(base, overrides={**base.overrides, name: before})
-    target = ev.activation(Routine(method, None, changed), call, frame) if expr is not None else None
-    if expr is None or target is None:
-        return before
-    target.arguments[this] = changed
-    return run(ev, method, expr, target)
+MAX_METHODS = 3
+"""Methods of one object that call each other, and are followed."""
+
+
+def left_by(
+    ev: Evaluator, routine: Routine, call: Call, name: str, value: Value | None, frame: Frame, depth: int = 0
+) -> Value | None:
+    """What a call of a method leaves in an attribute of its object, which held ``value``; ``None``: not known."""
+    method, base = routine.function, routine.this
+    assert isinstance(base, Instance)
+    summary, this = ev.summary(method), method.parameters[0].name
+    expr = summary.exit.get(f"{this}.{name}")
+    ways = summary.calls if expr is None else ()
+    own = [c for c in ways if isinstance(c.func, Attr) and is_this(c.func.base, this)]
+    if expr is None and not own:
+        return value
+    target = ev.activation(routine, call, frame) if value is not None and depth < MAX_METHODS else None
+    if target is None or value is None:
+        return None
+    if expr is not None:
+        target.this = replace(base, overrides={**base.overrides, name: value})
+        target.arguments[this] = target.this
+        return run(ev, method, expr, target)
+    for inner in own:
+        assert isinstance(inner.func, Attr)
+        called = ev.program.method(base.cls, inner.func.name)
+        if called is None or not called.is_method or called in ev.running:
+            continue
+        left = left_by(ev, Routine(called, None, base), inner, name, value, target, depth + 1)
+        if left is None:
+            return None
+        for guard in reversed(inner.guards):
+            left = ev.under(guard, left, value, target)
+        value = left
+    return value
 
 
 def run(ev: Evaluator, function: Function, expr: Expr, target: Frame) -> Value:

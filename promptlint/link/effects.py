@@ -12,7 +12,6 @@ from promptlint.code.expression import (
     Clause,
     Expr,
     Field,
-    Param,
     begun_as,
     cell,
     unchanged,
@@ -20,7 +19,7 @@ from promptlint.code.expression import (
 from promptlint.code.index import Function
 from promptlint.frozen import replace
 from promptlint.link import externals, lent, loops, objects, state
-from promptlint.link.begun import run
+from promptlint.link.begun import is_this, left_by, run
 from promptlint.link.values import (
     Const,
     External,
@@ -149,7 +148,7 @@ def chained(ev: Evaluator, node: Expr, frame: Frame) -> Value:
     routine = Routine(method, None, base)
 
     def held(name: str) -> Value | None:
-        return _left(ev, routine, node, name, base.given(name) or state.initial(ev, base, name, base.span), frame)
+        return left_by(ev, routine, node, name, base.given(name) or state.initial(ev, base, name, base.span), frame)
 
     return _filled(ev, base, ev.span(frame, node), frame, held)
 
@@ -166,11 +165,11 @@ def _is_new(ev: Evaluator, node: Expr, made: Instance, frame: Frame) -> bool:
 def returns_itself(ev: Evaluator, method: Function) -> bool:
     """Whether a method returns the object that it is called on, and nothing else."""
     returns = ev.summary(method).returns
-    return method.is_method and bool(returns) and all(_is_this(way, method) for r in returns for way in begun_as(r))
-
-
-def _is_this(node: Expr, method: Function) -> bool:
-    return isinstance(node, Param) and node.name == method.parameters[0].name
+    return (
+        method.is_method
+        and bool(returns)
+        and all(is_this(way, method.parameters[0].name) for r in returns for way in begun_as(r))
+    )
 
 
 def _made_by(ev: Evaluator, node: Field, frame: Frame) -> list[tuple[Routine, Call]] | None:
@@ -203,7 +202,7 @@ def _after_calls(ev: Evaluator, base: Instance, name: str, node: Field, frame: F
         if len(call.loops) > len(node.made.loops):
             left = _left_by_rounds(ev, routine, call, name, value, frame, node.made)
         else:
-            left = _left(ev, routine, call, name, value, frame)
+            left = left_by(ev, routine, call, name, value, frame)
         if left is None or value is None:
             return left
         for guard in reversed(call.guards[len(node.made.guards) :]) if call.loops == node.made.loops else ():
@@ -229,7 +228,7 @@ def _left_by_rounds(
 
     def add(inner: Frame) -> list[Item]:
         nonlocal known
-        left = _left(ev, routine, call, name, empty, inner)
+        left = left_by(ev, routine, call, name, empty, inner)
         if not isinstance(left, Seq) or left.edits:
             known = False
             return []
@@ -237,46 +236,6 @@ def _left_by_rounds(
 
     result = loops.filled(ev, value, clauses, add, frame, ev.span(frame, call))
     return result if known else None
-
-
-MAX_METHODS = 3
-"""Methods of one object that call each other, and are followed."""
-
-
-def _left(
-    ev: Evaluator, routine: Routine, call: Call, name: str, value: Value | None, frame: Frame, depth: int = 0
-) -> Value | None:
-    """What a call of a method leaves in an attribute of its object, which held ``value``; ``None``: not known."""
-    method, base = routine.function, routine.this
-    assert isinstance(base, Instance)
-    summary, this = ev.summary(method), method.parameters[0].name
-    expr = summary.exit.get(f"{this}.{name}")
-    own = (
-        []
-        if expr is not None
-        else [c for c in summary.calls if isinstance(c.func, Attr) and _is_this(c.func.base, method)]
-    )
-    if expr is None and not own:
-        return value
-    target = ev.activation(routine, call, frame) if value is not None and depth < MAX_METHODS else None
-    if target is None or value is None:
-        return None
-    if expr is not None:
-        target.this = replace(base, overrides={**base.overrides, name: value})
-        target.arguments[this] = target.this
-        return run(ev, method, expr, target)
-    for inner in own:
-        assert isinstance(inner.func, Attr)
-        called = ev.program.method(base.cls, inner.func.name)
-        if called is None or not called.is_method or called in ev.running:
-            continue
-        left = _left(ev, Routine(called, None, base), inner, name, value, target, depth + 1)
-        if left is None:
-            return None
-        for guard in reversed(inner.guards):
-            left = ev.under(guard, left, value, target)
-        value = left
-    return value
 
 
 def _set_by_maker(ev: Evaluator, base: Instance, name: str) -> bool:
@@ -292,10 +251,10 @@ def _keeps_to_itself(ev: Evaluator, function: Function) -> bool:
     """Whether a method does not hand its object on, and calls other methods of it at most in filling it."""
     if not function.is_method:
         return True
-    calls = ev.summary(function).calls
-    own = [c for c in calls if isinstance(c.func, Attr) and _is_this(c.func.base, function)]
+    calls, this = ev.summary(function).calls, function.parameters[0].name
+    own = [c for c in calls if isinstance(c.func, Attr) and is_this(c.func.base, this)]
     if own and len(own) < len(calls) and not returns_itself(ev, function):
         return False  # it loads or restores something: what that is, the state of the object tells better
     makes = function.name in state.CONSTRUCTORS
-    handed = any(_is_this(a, function) for c in calls for a in (*c.args, *(v for _, v in c.keywords)))
+    handed = any(is_this(a, this) for c in calls for a in (*c.args, *(v for _, v in c.keywords)))
     return not handed and not (makes and own)
