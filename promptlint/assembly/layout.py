@@ -162,8 +162,13 @@ class Layout(Arguments):
                 told, origins = options(turns.kept), turns.kept.origins()
                 if isinstance(turns.root, tuple) and turns.root[0] == remembered.OWN:
                     yield turns
-                asked = any(map(self._may_be_said, origins)) and all(map(_is_turn, told))
-                if asked and any(o.kind == "reply" and _way_back(o) <= sent for o in origins):
+                # A list of what the model said alone is a conversation only as long as all of it is told.
+                asked = any(map(self._may_be_said, origins)) or not any(e.kind == "window" for e in turns.edits)
+                if (
+                    asked
+                    and all(map(_is_turn, told))
+                    and any(o.kind == "reply" and _way_back(o) <= sent for o in origins)
+                ):
                     yield turns
 
     def _rows_told(self, lists: Sequence[History | Many]) -> Iterator[Many]:
@@ -728,7 +733,8 @@ def _windows_of(item: Item | None) -> Iterator[Edit]:
     """The cuts of what a list of messages was loaded from."""
     for loaded in (item.value, item.of) if isinstance(item, Many) else (item.value,) if item is not None else ():
         if isinstance(loaded, Hole) and loaded.window is not None:
-            yield Edit("window", loaded.span, loaded.name, keeps=loaded.window or None, steps=loaded.cuts)
+            limit = loaded.window
+            yield Edit("window", limit.span, limit.what, keeps=limit.rows or None, steps=loaded.cuts)
 
 
 def _edits_of(item: Item) -> tuple[Edit, ...]:

@@ -83,10 +83,10 @@ def of_older(made: Expr, kept: Slice) -> Expr | None:
 
 
 def of_loop(phi: Phi) -> Expr | None:
-    """The same for a loop that fills the list ``phi``."""
+    """The same for a loop that fills the list, or adds to the text, ``phi``."""
     state = phi.state
     step = state.steps.get(phi.name)
-    if state.iterable is None or not isinstance(step, (Either, Mutate)):
+    if state.iterable is None or not isinstance(step, (Either, Mutate, Binary)):
         return None
     return by_age(_added(step, ()), state.iterable, state.id, state)
 
@@ -101,6 +101,9 @@ def _added(step: Expr, tests: tuple[Test, ...]) -> Iterator[Way]:
         if step.op in ("append", "insert", "appendleft") and step.args:
             yield from _leaves(step.args[-1], tests)
         yield from _added(step.base, tests)
+    elif isinstance(step, Binary) and step.op == "+":
+        yield from _added(step.left, tests)
+        yield from _leaves(step.right, tests)
 
 
 def _leaves(node: Expr, tests: tuple[Test, ...]) -> Iterator[Way]:
@@ -166,7 +169,9 @@ def _of_loop(node: Expr, loop: int) -> bool:
 
 
 def _is_changed(leaf: Expr, loop: int) -> bool:
-    """Whether a leaf is a turn of the loop whose text is another one."""
+    """Whether a leaf is a turn of the loop whose text is another one, or a text that tells a part of it."""
+    if isinstance(leaf, (Slice, Concat, Binary)) and _tells_a_part(leaf, loop):
+        return True
     if isinstance(leaf, DictOf):
         copied = any(key is None and _is_whole(value, loop) for key, value in leaf.items)
         spoken = any(_key(key) == "role" for key, _ in leaf.items) and any(_of_loop(v, loop) for _, v in leaf.items)
@@ -194,6 +199,12 @@ def _is_changed(leaf: Expr, loop: int) -> bool:
         handed = any(_is_whole(a, loop) for a in leaf.args if not isinstance(a, Star))
         return handed and bool(named) and named not in _READS | _MAKES and not _MARKS.search(named)
     return False
+
+
+def _tells_a_part(text: Expr, loop: int) -> bool:
+    """Whether a text is made of the beginning or end of what a turn said."""
+    parts = (n for n in within((text,), MAX_NODES) if isinstance(n, Slice) and (n.lower is None) != (n.upper is None))
+    return any(_of_loop(part.base, loop) and not _is_whole(part, loop) for part in parts)
 
 
 def _is_cut(value: Expr, loop: int, depth: int = 0) -> bool:

@@ -19,7 +19,7 @@ from promptlint.code.expression import (
     Star,
     unchanged,
 )
-from promptlint.code.index import Class, Function
+from promptlint.code.index import Class, Function, Module
 from promptlint.codebase.program import MANY_FILES, called_name, reference_name
 from promptlint.frozen import record, replace
 from promptlint.link.values import NAME_MATCH, Hole, Instance, Routine, Type, Value, options
@@ -124,6 +124,8 @@ def _through_values(ev: Evaluator, function: Function) -> Iterator[Caller]:
 
 def _taking(ev: Evaluator, function: Function) -> Iterator[Function]:
     """The bodies that may take a function out of a table, or get it from another function."""
+    from promptlint.link import registered
+
     name, program = function.name, ev.program
     if function.owner is not None:
         for cls in (function.owner, *program.subclasses(function.owner)):
@@ -131,16 +133,23 @@ def _taking(ev: Evaluator, function: Function) -> Iterator[Function]:
             if any(m.says(name) and m.matches(taken) for m in cls.methods.values() if m is not function):
                 yield from cls.methods.values()
         return
+    for home, table in registered.tables_of(ev, function):
+        yield from _reading(ev, table, home, r"\s*(?:\[|:|\.(?:get|values|items)\b)")
     given = re.compile(rf"return\s[^\n]*\b{name}\b")
     held = rf"{name}(?<=[:\s]{name})(?<!def {name})\s*(?:[,}}#\n]|\Z)"
     for module in program.mentioning(name, held, function.module):
         for table, bound in ev.summary(module.body).names.items():
             if any(reference_name(part) == name for part in _elements(bound)):
-                for user in program.mentioning(table, rf"{table}(?<!\w{table})\s*(?:\[|\.get\b)", module):
-                    yield from (user.body, *(f for f in user.functions if f.says(table)))
+                yield from _reading(ev, table, module)
         for other in module.functions:
             if other is not function and other.matches(given) and _gives(ev, other, name):
                 yield from (caller for caller, _ in program.calls_named(other.name, module))
+
+
+def _reading(ev: Evaluator, table: str, module: Module, how: str = r"\s*(?:\[|\.get\b)") -> Iterator[Function]:
+    """The bodies that may take something out of a table at the top level of a module."""
+    for user in ev.program.mentioning(table, rf"{table}(?<!\w{table}){how}", module):
+        yield from (user.body, *(f for f in user.functions if f.says(table)))
 
 
 def _elements(held: Expr) -> Iterator[Expr]:

@@ -250,7 +250,7 @@ def update(target: Map, other: Value, span: Span) -> Map:
 
 
 _CLASS = re.compile(r"(^|\.)[A-Z]\w*$")
-_ROWS = frozenset(("Items", "items", "rows", "results", "messages", "documents", "records", "data"))
+ROWS = frozenset(("Items", "items", "rows", "results", "messages", "documents", "records", "data"))
 """Fields of a reply of a store that hold the rows."""
 
 
@@ -314,7 +314,7 @@ def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
         return Hole(shown, span, deps)
     if isinstance(key, Text) and key.literal is not None:
         deps = whose(deps, key.literal, shown)
-    window = base.window if isinstance(key, Text) and key.literal in _ROWS else None
+    window = base.window if isinstance(key, Text) and key.literal in ROWS else None
     return Hole(
         shown,
         span,

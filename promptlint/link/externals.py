@@ -23,6 +23,7 @@ from promptlint.link.values import (
     Hole,
     Instance,
     Lazy,
+    Limit,
     Map,
     One,
     Origin,
@@ -184,7 +185,8 @@ def hole_attribute(base: Hole, name: str, span: Span, shown: str) -> Value:
     if name in _ROW_NUMBERS:
         return Hole(shown, span)  # the database numbers its rows, whatever is written into them
     deps = containers.whose(base.deps, name, shown or f"{base.name}.{name}")
-    return replace(base, name=shown or f"{base.name}.{name}", window=None, deps=deps)
+    window = base.window if name in containers.ROWS else None
+    return replace(base, name=shown or f"{base.name}.{name}", window=window, deps=deps)
 
 
 def path_attribute(base: FilePath, name: str, span: Span) -> Value:
@@ -454,11 +456,27 @@ def unknown(ev: Evaluator, name: str, args: Given) -> Value:
     wraps = any(
         isinstance(o, External) and o.instance and ev.clients_of_type(o.name) for v in args.values for o in options(v)
     )
-    return args.hole(deps, window=_window(args), features=frozenset({"wrapped-client"}) if wraps else frozenset())
+    return args.hole(deps, window=limit_of(args), features=frozenset({"wrapped-client"}) if wraps else frozenset())
 
 
-def _window(args: Given) -> int | None:
-    """The number of rows that a load is limited to; none for one page of several, which starts where another ended."""
+def limit_of(args: Given) -> Limit | None:
+    """What a load is limited to; nothing for one page of several, which starts where another ended."""
+    for value in args.values if called_name(args.node) in _RUNS else ():
+        if isinstance(value, Hole) and value.window is not None:
+            return value.window  # of the query that is run
+    rows = _rows(args)
+    return limited(args, rows) if rows is not None else None
+
+
+def limited(args: Given, rows: int) -> Limit:
+    """A limit that the call itself sets."""
+    shown, node = args.ev.snippet(args.frame, args.node.at), args.node
+    if shown.endswith("…") and isinstance(node.func, Attr) and len(node.args) == 1:
+        shown = f"….{node.func.name}({rows})"  # the end of a long chain
+    return Limit(rows, args.span, shown)
+
+
+def _rows(args: Given) -> int | None:
     if _PAGE_NAMES & args.keywords.keys():
         return None
     order = args.keywords.get("ScanIndexForward")
@@ -467,10 +485,7 @@ def _window(args: Given) -> int | None:
         limits = name in _LIMIT_NAMES or (name == "Limit" and newest_first)
         if limits and isinstance(value, Const) and isinstance(value.value, int) and value.value > 1:
             return value.value
-    runs = called_name(args.node) in _RUNS
     for value in args.values:
-        if runs and isinstance(value, Hole) and value.window is not None:
-            return value.window
         known = literal(value) if isinstance(value, Text) else None
         if known is None and isinstance(value, Text):
             known = "".join(p.text or "{" for p in value.pieces)

@@ -423,6 +423,8 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
     made = _unrolled(ev, node, before, frame) if node.state.iterable is not None else None
     if made is None:
         made = _repeated(ev, node, before, step, frame, inside=False)
+    if isinstance(made, Text) and (changed := aged.of_loop(node)) is not None:
+        return strings.with_edit(made, Edit("rewrite", ev.span(frame, changed), ev.snippet(frame, changed.at)))
     if made is before or not isinstance(made, Seq):
         return made
     made = _with_aged(ev, made, aged.of_loop(node), frame, node.state.guards)

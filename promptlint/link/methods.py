@@ -18,6 +18,7 @@ from promptlint.link import (
     clocks,
     containers,
     contexts,
+    documents,
     externals,
     functions,
     jinja,
@@ -41,6 +42,7 @@ from promptlint.link.values import (
     Instance,
     Item,
     Lazy,
+    Limit,
     Many,
     Map,
     One,
@@ -102,8 +104,8 @@ _TIMESPECS = {
 }
 
 
-def _queried(args: Given) -> int | None:
-    """The number of rows that the query is limited to which was run on a cursor before it is fetched from."""
+def _queried(args: Given) -> Limit | None:
+    """What the query is limited to which was run on a cursor before it is fetched from."""
     ev, func, query = args.ev, args.node.func, None
     if not isinstance(func, Attr):
         return None
@@ -113,7 +115,7 @@ def _queried(args: Given) -> int | None:
             break
         if isinstance(call.func, Attr) and call.func.name == "execute":
             query = call if slices.is_same(unchanged(call.func.base), cursor) else query
-    return externals._window(Given(ev, query, args.frame)) if query is not None else None
+    return externals.limit_of(Given(ev, query, args.frame)) if query is not None else None
 
 
 _FINAL = frozenset(("get_final_message", "get_final_text", "get_final_completion", "get_final_response", "parse"))
@@ -126,6 +128,8 @@ def method(ev: Evaluator, this: Value, name: str, args: Given, qualified: str = 
         return this
     if name in stores.LISTED and (kept := stores.pushed(ev, args.node, args.frame, args.span)) is not None:
         return kept
+    if name in documents.READS and (document := documents.found(ev, name, args)) is not None:
+        return document
     row = ev.knowledge.sources.get(f"*.{name}")
     if row is not None and all(isinstance(o, (External, Hole)) for o in options(this)):
         return externals.source(row, args.span, args.level, ev.snippet(args.frame, args.node.at, 50))
@@ -401,7 +405,7 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: Given) -> Value:
         return parted
     if name in _PASS or name in ("encode", "decode", "split", "splitlines", "get", "json", "copy"):
         return replace(
-            this, name=shown, deps=union(this.deps, args.origins), window=externals._window(args) or this.window
+            this, name=shown, deps=union(this.deps, args.origins), window=externals.limit_of(args) or this.window
         )
     if name in ("format", "render", "replace", "substitute", "safe_substitute", "format_map"):
         return replace(
@@ -414,7 +418,8 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: Given) -> Value:
     limited = window is None and name in ("limit", "fetchmany", "tail") and args.values
     if limited and queries.is_newest_first(args.node) is not False:
         first = args.values[0]
-        window = first.value if isinstance(first, Const) and isinstance(first.value, int) and first.value > 1 else None
+        rows = first.value if isinstance(first, Const) and isinstance(first.value, int) else 0
+        window = externals.limited(args, rows) if rows > 1 else None
     window = this.window if window is None else window
     return Hole(shown, args.span, union(this.deps, made.origins()), root=this.root, window=window)
 
@@ -502,7 +507,7 @@ def _instance_method(ev: Evaluator, this: External, name: str, args: Given, qual
     if name == "map" and this.name.startswith(("concurrent.futures.", "multiprocessing.")):
         return functions._map(ev, args) or args.hole()
     deps = union(this.origins(), externals.unknown(ev, name, args).origins())
-    return args.hole(deps, window=_queried(args) if name in _FETCHES else externals._window(args))
+    return args.hole(deps, window=_queried(args) if name in _FETCHES else externals.limit_of(args))
 
 
 def _apply(ev: Evaluator, args: Given, index: int) -> Value:

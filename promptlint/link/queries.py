@@ -19,8 +19,8 @@ from promptlint.code.expression import (
     within,
 )
 
-_ORDERS = frozenset(("order_by", "sort"))
-_DESCENDING = re.compile(r"^-|\bdesc\b", re.IGNORECASE)
+_ORDERS = frozenset(("order_by", "sort", "order"))
+_DESCENDING = re.compile(r"^-|\bdesc(ending)?\b", re.IGNORECASE)
 MAX_ORDER = 40
 
 
@@ -40,7 +40,7 @@ def _may_descend(part: Expr) -> bool:
         case Literal(value=str() as column):
             return _DESCENDING.search(column) is not None
         case Literal(value=value):
-            return value == -1
+            return value == -1 or value is True
         case Attr(name=name) | Global(name=name) | Import(dotted=name):
             return "desc" in name.lower()
     return isinstance(part, (Param, Free, Test))

@@ -37,9 +37,9 @@ from promptlint.link.values import (
     Base,
     Const,
     Edit,
-    History,
     Hole,
     Item,
+    Limit,
     Many,
     One,
     Rest,
@@ -99,7 +99,8 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         # Named after what the list is, also where a local name stands for it.
         _, bracket, part = ev.snippet(frame, node.at).rpartition("[")
         newest = not of_a_message and node.lower is None and queries.is_newest_first(node.base)
-        window = upper if newest and upper is not None and upper > 1 else base.window
+        limited = newest and upper is not None and upper > 1
+        window = Limit(upper or 0, span, ev.snippet(frame, node.at)) if limited else base.window
         return replace(base, name=base.name + bracket + part if bracket else base.name, cut=True, window=window)
     certain = isinstance(base, Seq) and base.known and (node.lower is None) == (lower is None)
     if isinstance(base, Seq) and _is_content(node.base) and node.step is None and not certain:
@@ -144,13 +145,7 @@ def _end_of_text(ev: Evaluator, base: Text, node: Slice, lower: int | None, fram
     """``log[-2000:]``: a text that tells kept turns has lost the oldest ones."""
     keeps = _keeps(ev, node, lower, frame)
     guard = "threshold" if keeps is not None and keeps >= LARGE_TEXT else None
-    edit = Edit("window", ev.span(frame, node), ev.snippet(frame, node.at), guard=guard)
-    return Text(
-        tuple(
-            replace(p, turns=replace(p.turns, edits=(*p.turns.edits, edit))) if isinstance(p.turns, History) else p
-            for p in base.pieces
-        )
-    )
+    return strings.with_edit(base, Edit("window", ev.span(frame, node), ev.snippet(frame, node.at), guard=guard))
 
 
 def _headless(ev: Evaluator, rest: Seq, node: Slice, drops: int, frame: Frame, span: Span) -> Seq:

@@ -34,6 +34,7 @@ from promptlint.link import (
     growth,
     lent,
     passing,
+    registered,
     switches,
 )
 from promptlint.link.values import (
@@ -506,6 +507,10 @@ def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Fr
     result = before
     try:
         for function, step, borrowed in changing[:MAX_WRITERS]:
+            if (frames := registered.activations(ev, function, step)) and not borrowed:
+                for made in frames:
+                    result = _registered(ev, (module, name), result, step, made)
+                continue
             marker = growth.base_marker(result, key)
             ev.global_overrides[(module, name)] = marker
             try:
@@ -525,6 +530,18 @@ def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Fr
         ev.attributes_active.discard(key)
     result = ev.attribute_cache[key] = _one_history(result)
     return _kept(result, name, span)
+
+
+def _registered(ev: Evaluator, where: tuple[Module, str], before: Value, step: Expr, frame: Frame) -> Value:
+    """A table at the top level of a module once a decorator has put one more definition into it."""
+    key = ("global", *where)
+    ev.global_overrides[where] = growth.base_marker(before, key)
+    try:
+        value = ev.eval(step, frame)
+        _settle(value)
+    finally:
+        del ev.global_overrides[where]
+    return growth.grown(ev, before, value, key, frame.module.span(step.at), IMPORT, history=False)
 
 
 def _while_running(ev: Evaluator, expr: Expr, frame: Frame) -> Value:

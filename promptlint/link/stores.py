@@ -105,7 +105,7 @@ def loaded(ev: Evaluator, source: Expr, frame: Frame, span: Span) -> Value | Non
         cached = _written(ev, module, place, key, span)
         if not ev.exhausted:
             ev.attribute_cache[key] = cached
-    return cached if _grows(cached) else None
+    return cached if grows(cached) else None
 
 
 def is_written(ev: Evaluator, source: Expr, frame: Frame) -> bool:
@@ -267,10 +267,10 @@ def _written(ev: Evaluator, module: Module, place: Place, key: tuple[str, Module
         result = empty
         for function, expr in writers:
             value = _left(ev, function, expr, key, growth.base_marker(empty, key))
-            kept = [o for o in options(value) if _keeps(o, key)]
+            kept = [o for o in options(value) if keeps(o, key)]
             if kept:
                 result = growth.grown(ev, result, join(kept), key, function.module.span(expr.at), CALL, history=True)
-        if _grows(result):
+        if grows(result):
             break
     return result
 
@@ -343,16 +343,16 @@ def _left_over(node: Call) -> int | None:
     return -last - 1 if isinstance(last, int) and last < -1 else None
 
 
-def _grows(value: Value, depth: int = 0) -> bool:
+def grows(value: Value, depth: int = 0) -> bool:
     """Whether something is added to a list in it."""
     if isinstance(value, Seq):
         return any(isinstance(i, History) and not isinstance(i.value, Const) for i in value.items)
     if isinstance(value, Map) and depth < MAX_NESTING:
-        return any(_grows(v, depth + 1) for v in (*(e.value for e in value.entries.values()), *value.rest))
+        return any(grows(v, depth + 1) for v in (*(e.value for e in value.entries.values()), *value.rest))
     return False
 
 
-def _keeps(value: Value, key: object) -> bool:
+def keeps(value: Value, key: object) -> bool:
     if isinstance(value, Map):
         return value.base == key
     return isinstance(value, Seq) and any(growth.contains_base(i, key) for i in value.items)

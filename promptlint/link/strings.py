@@ -14,6 +14,7 @@ from promptlint.link.values import (
     KEPT,
     Choice,
     Const,
+    Edit,
     External,
     FilePath,
     History,
@@ -180,6 +181,16 @@ def _element_pieces(ev: Evaluator, item: Item, span: Span, of: Seq) -> tuple[Pie
     kept = with_edits(item, of) if isinstance(item, History) else None
     # A list that a kept message told was told as it was then.
     return tuple(replace(p, repeats=True, optional=True, turns=kept or p.turns or rows) for p in inner)
+
+
+def with_edit(told: Text, edit: Edit) -> Text:
+    """A text that tells kept turns, with what was done to them in it."""
+    return Text(
+        tuple(
+            replace(p, turns=replace(p.turns, edits=(*p.turns.edits, edit))) if isinstance(p.turns, History) else p
+            for p in told.pieces
+        )
+    )
 
 
 def with_edits(item: History, of: Seq) -> History:

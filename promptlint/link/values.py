@@ -168,6 +168,15 @@ class Const(Value):
     span: Span
 
 
+@record(frozen=True, slots=True)
+class Limit:
+    """How many rows a load gives at most (0: that is not known), and where the code says so."""
+
+    rows: int
+    span: Span
+    what: str
+
+
 @record(frozen=True, slots=True, eq=False)
 class Hole(Value):
     """A value that is not known. ``name`` is how the code calls it."""
@@ -179,7 +188,7 @@ class Hole(Value):
     """Qualified name of the external class it is an instance of."""
     root: bool = False
     """A parameter of code that nothing in the project calls."""
-    window: int | None = None
+    window: Limit | None = None
     """It was loaded with a limit: at most so many rows."""
     cuts: tuple[Step, ...] = ()
     """The way of what was loaded with a limit."""
