@@ -162,13 +162,11 @@ class Layout(Arguments):
                 told, origins = options(turns.kept), turns.kept.origins()
                 if isinstance(turns.root, tuple) and turns.root[0] == remembered.OWN:
                     yield turns
-                # A list of what the model said alone is a conversation only as long as all of it is told.
-                asked = any(map(self._may_be_said, origins)) or not any(e.kind == "window" for e in turns.edits)
-                if (
-                    asked
-                    and all(map(_is_turn, told))
-                    and any(o.kind == "reply" and _way_back(o) <= sent for o in origins)
-                ):
+                # Where nobody asks, it is a conversation of models: told by who said what, and from its beginning.
+                whole = not any(e.kind == "window" for e in turns.edits)
+                asked = any(map(self._may_be_said, origins)) or (whole and all(map(_tells_who, told)))
+                answered = any(o.kind == "reply" and _way_back(o) <= sent for o in origins)
+                if asked and answered and all(map(_is_turn, told)):
                     yield turns
 
     def _rows_told(self, lists: Sequence[History | Many]) -> Iterator[Many]:
@@ -709,6 +707,14 @@ def _is_turn(value: Value) -> bool:
     if isinstance(value, Map):
         return not _SPEAKERS.isdisjoint(value.entries)
     return isinstance(value, (Text, Hole)) or is_of_reply(value)
+
+
+def _tells_who(value: Value) -> bool:
+    """Whether an element of a list of what models said begins with whose words they are."""
+    if isinstance(value, Text):
+        first = value.pieces[0] if len(value.pieces) > 1 else None
+        return first is not None and first.text is None and all(o.kind != "reply" for o in first.deps)
+    return isinstance(value, (Seq, Map, Instance)) and _is_turn(value)
 
 
 def _texts_in(value: Value, depth: int = 0) -> Iterator[Piece]:
