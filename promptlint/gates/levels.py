@@ -651,6 +651,8 @@ def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
     if segment.region is Region.LAST_MESSAGE:  # harmless, unless a breakpoint caches it together with what precedes it
         marked = request.facts.trigger == "explicit" and _last_marked(request) >= index
         return marked and scope is Scope.CONVERSATION and not keeps_history(request) and not request.has_history
+    if segment.region is Region.TOOLS and _is_of_an_answer(segment, cause):
+        return False
     if (
         segment.kind is not Kind.HISTORY
         and segment.repeats
@@ -672,6 +674,12 @@ def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
     if scope is Scope.PROCESS:  # what differs in every conversation is judged there
         return cause.kind in _ORDERS or cause.kind == "environment" or cause.moment is Moment.IMPORT
     return True
+
+
+def _is_of_an_answer(segment: Segment, cause: Cause) -> bool:
+    """Whether tools were asked for elsewhere, and a number by which the answer was found is all that varies in them."""
+    numbered = cause.kind == "counter" and segment.repeats
+    return numbered or (cause.what.startswith("the loop variable ") and "opaque-call" in cause.features)
 
 
 def _loudness(cause: Cause, scope: Scope, region: Region, gap: float) -> Severity:

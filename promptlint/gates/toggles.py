@@ -93,7 +93,7 @@ def toggles(request: Request, about: str) -> Iterator[Toggle]:
             continue  # what the code does not name is picked by somebody, mostly for good
         if not parameter.alternatives and len({c.kind for c in parameter.causes}) > MANY_KINDS:
             continue  # what was put under a key that is not known may be anything that is sent
-        causes = [c for c in parameter.causes if per_turn(c) and c.kind != "opaque"]
+        causes = [c for c in parameter.causes if per_turn(c) and c.kind != "opaque" and not _of_a_round(c, parameter)]
         if causes:
             cause = min(causes, key=lambda c: _asked_for(c, parameter))
             seen.add(parameter.head)
@@ -103,6 +103,11 @@ def toggles(request: Request, about: str) -> Iterator[Toggle]:
 def as_intended(found: T) -> T:
     """The same, no louder than what is mostly done on purpose deserves."""
     return replace(found, severity=min(found.severity, Severity.WARNING), confidence=one_step_down(found.confidence))
+
+
+def _of_a_round(cause: Cause, parameter: Parameter) -> bool:
+    """Whether a value that the code does not name is that of one round of a loop: of a model that is tried, say."""
+    return not parameter.alternatives and cause.what.startswith("the loop variable ")
 
 
 def _asked_for(cause: Cause, parameter: Parameter) -> bool:

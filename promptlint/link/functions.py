@@ -5,11 +5,28 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Binary, Call, Global, Literal, Slice, Star, Test, is_none, unchanged
+from promptlint.code.expression import (
+    After,
+    AfterLoop,
+    Binary,
+    Call,
+    Either,
+    Expr,
+    Global,
+    Literal,
+    Mutate,
+    Phi,
+    Slice,
+    Star,
+    Test,
+    each_once,
+    is_none,
+    unchanged,
+)
 from promptlint.frozen import replace
 from promptlint.link import (
     clocks,
@@ -66,6 +83,7 @@ from promptlint.request import Axis
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
+    from promptlint.link.frame import Frame
 
 
 _FORMATS = {
@@ -234,12 +252,41 @@ def _len(ev: Evaluator, args: Given) -> Value | None:
     if isinstance(value, Text) and value.literal is not None:
         return Const(len(value.literal), args.span)
     if isinstance(value, Seq) and any(isinstance(i, History) for i in value.items):
+        if _is_under_way(args.expr(0), args.frame):
+            return args.hole(())
         level = args.frame.level_at(args.node.loops)
         shown = ev.snippet(args.frame, args.node.at)
         origin = Origin("counter", shown, args.span, level, frozenset({Axis.TURN, Axis.CALL}))
         return args.hole((origin,))
     # How many there are does not depend on what they say.
     return args.hole(()) if isinstance(value, (Seq, Map)) else args.hole()
+
+
+def _is_under_way(named: Expr | None, frame: Frame) -> bool:
+    """Whether a list is filled by a loop that sends nothing, one iteration of which asks how long it is so far."""
+    for node in _states(named):
+        if isinstance(node, Phi) and node.loop in frame.bindings and node.loop not in frame.path_loops:
+            if any(isinstance(n, Mutate) and n.op in _FILLS for n in _states(node.state.steps.get(node.name))):
+                return True
+    return False
+
+
+_FILLS = frozenset(("append", "extend", "insert"))
+
+
+def _states(named: Expr | None) -> Iterator[Expr]:
+    """What a variable stood for step by step, the latest first."""
+    waiting = [named] if named is not None else []
+    for node in each_once(waiting):
+        yield node
+        if isinstance(node, Mutate):
+            waiting.append(node.base)
+        elif isinstance(node, (After, Phi)):
+            waiting.append(node.before)
+        elif isinstance(node, AfterLoop):
+            waiting.append(node.phi)
+        elif isinstance(node, Either):
+            waiting.extend(node.options)
 
 
 def _range(ev: Evaluator, args: Given) -> Value | None:

@@ -44,6 +44,13 @@ def level(subject: Request) -> tuple[Scope, Severity]:
 # --- the next turn ---------------------------------------------------------------------------------------------------
 
 
+def test_number_of_the_request_for_the_tools_is_not_in_them() -> None:
+    listed = tool(cause("counter", Axis.TURN), repeats=True)
+    assert request(listed, text(2_000), history(), question()).breaks == ()
+    counted = tool(cause("counter", Axis.TURN))
+    assert level(request(counted, text(2_000), history(), question())) == (Scope.TURN, Severity.ERROR)
+
+
 @pytest.mark.parametrize("grain", [1e-6, 1.0, MINUTE])
 def test_clock_ahead_of_history_is_an_error(grain: float) -> None:
     subject = request(hole(cause(grain=grain)), text(2_000), history(), question())

@@ -64,6 +64,12 @@ def test_value_that_may_be_all_that_is_sent_is_not_known_to_change() -> None:
     assert not check("toggled-parameter", claude(muddle))
 
 
+def test_value_of_one_round_of_a_loop_is_no_change_between_turns() -> None:
+    tried = replace(cause("state", Axis.CALL, line=12), what="the loop variable model")
+    assert not check("toggled-parameter", claude(parameter("thinking.budget_tokens", tried)))
+    assert check("toggled-parameter", claude(parameter("thinking.budget_tokens", tried, values=("1000", "4000"))))
+
+
 def test_choice_between_two_values() -> None:
     (finding,) = check("toggled-parameter", claude(EFFORT))
     assert (finding.severity, finding.confidence, finding.scope) == (Severity.WARNING, Confidence.HIGH, Scope.TURN)
