@@ -203,7 +203,7 @@ class Causes:
 
     def _begins_anew(self, origin: Origin) -> bool:
         """Whether a loop counts that sends nothing: each run of it counts from the beginning again."""
-        function = self.ev.program.function_at(origin.span) or self._script_at(origin.span)
+        function = self.ev.program.body_at(origin.span)
         if function is None:
             return False
         loops = self.ev.summary(function).loops.values()
@@ -240,7 +240,7 @@ class Causes:
         if seen:
             return max(min(seen), CALL)  # not renewed more often than all of the code runs that it comes through
         place = passed[-1]
-        function = self.ev.program.function_at(place) or self._script_at(place)
+        function = self.ev.program.body_at(place)
         return CALL if function is None else max(self._runs_at(function, place, 0), CALL)
 
     def _level_on_way(self, place: Span) -> int | None:
@@ -248,11 +248,6 @@ class Causes:
         function = self.ev.program.function_at(place)
         frame = next((f for f in self.chain.frames if f.function is function), None)
         return objects.level_of_line(self.ev, frame, place) if frame is not None else None
-
-    def _script_at(self, place: Span) -> Function | None:
-        """The body of the module on the way that a place outside all functions stands in."""
-        bodies = (f.function for f in self.chain.frames if f.function is f.module.body)
-        return next((body for body in bodies if body.module.path == place.path), None)
 
     def _runs_at(self, function: Function, place: Span, depth: int) -> int:
         """How often the loops on the way run what stands at ``place``; ``CALL`` where that is not seen, or seldom."""

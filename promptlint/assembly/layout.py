@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from promptlint.assembly.arguments import Arguments
-from promptlint.assembly.markers import for_each, is_marked, is_put_on_each, markers_in, own_markers
+from promptlint.assembly.markers import for_each, is_put_on_each, markers_in, own_markers
 from promptlint.assembly.prose import deep_text, merged, tool_name
 from promptlint.assembly.replay import gives_calls, made_anew, two_forms
 from promptlint.code.expression import Phi
@@ -58,6 +58,7 @@ from promptlint.link.values import (
     Seq,
     Text,
     Value,
+    is_marked,
     join,
     literal,
     options,

@@ -38,10 +38,6 @@ def ttl_of(value: Value) -> str | None:
     return None
 
 
-def is_marked(value: Map) -> bool:
-    return bool(value.entries.keys() & MARKERS)
-
-
 def own_markers(value: Map) -> Iterator[Breakpoint]:
     for key in MARKERS & value.entries.keys():
         entry = value.entries[key]

@@ -535,6 +535,11 @@ class Program:
             self._around[place.path, place.line] = found
         return found
 
+    def body_at(self, place: Span) -> Function | None:
+        """The innermost function around a place, or the body of the module for what stands outside of all functions."""
+        found = self.function_at(place)
+        return found or next((m.body for m in self.modules if m.path == place.path), None)
+
     # -- calls --------------------------------------------------------------------------------------------------
 
     def calls_named(self, name: str, near: Module) -> Found:

@@ -134,21 +134,15 @@ def _run_on(run: Call) -> tuple[tuple[Expr | None, Expr], ...]:
 def _is_run_of(ev: Evaluator, caller: Function, run: Call, builder: Function) -> bool:
     """Whether what is run was made in the function that adds the nodes, or of what that gives."""
     for made in options(ev.resolve(run.func.base, ev.generic(caller))) if isinstance(run.func, Attr) else ():
-        maker = _body_at(ev, made.span, builder) if isinstance(made, (Hole, External)) else None
+        maker = ev.program.body_at(made.span) if isinstance(made, (Hole, External)) else None
         if maker is builder:
             return True
         compiling = (c for c in ev.summary(maker).calls if called_name(c) == "compile") if maker is not None else ()
         for func in (c.func for c in compiling if isinstance(c.func, Attr)):
             graphs = options(ev.resolve(func.base, ev.generic(maker))) if maker is not None else ()
-            if any(isinstance(g, (Hole, External)) and _body_at(ev, g.span, builder) is builder for g in graphs):
+            if any(isinstance(g, (Hole, External)) and ev.program.body_at(g.span) is builder for g in graphs):
                 return True
     return False
-
-
-def _body_at(ev: Evaluator, place: Span, builder: Function) -> Function | None:
-    """The function around a place, or the module that ``builder`` is the body of."""
-    body = builder.module.body
-    return ev.program.function_at(place) or (body if builder is body and place.path == builder.module.path else None)
 
 
 def _changed(ev: Evaluator, builder: Function) -> set[str] | None:

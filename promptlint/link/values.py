@@ -950,14 +950,19 @@ def by_role(values: Iterable[Value]) -> Value:
 
 def _by_marker(messages: list[Value]) -> tuple[list[Value], list[Value]]:
     """Messages with a cache marker on one of their blocks, and those without: each turn adds one of the first kind."""
-    marked = [m for m in messages if len(messages) > 1 and _is_marked(m)]
+    marked = [m for m in messages if len(messages) > 1 and _has_marked_block(m)]
     return marked, [m for m in messages if m not in marked]
 
 
-def _is_marked(message: Value) -> bool:
+def _has_marked_block(message: Value) -> bool:
     content = message.entries.get("content") if isinstance(message, Map) else None
     blocks = (i.value for o in (options(content.value) if content else ()) if isinstance(o, Seq) for i in o.items)
-    return any(isinstance(block, Map) and not MARKERS.isdisjoint(block.entries) for block in blocks)
+    return any(isinstance(block, Map) and is_marked(block) for block in blocks)
+
+
+def is_marked(value: Map) -> bool:
+    """Whether a dict has a cache marker itself."""
+    return not MARKERS.isdisjoint(value.entries)
 
 
 def _edits(a: tuple[Edit, ...], b: tuple[Edit, ...]) -> tuple[Edit, ...]:
