@@ -23,6 +23,7 @@ from promptlint.code.expression import (
     SeqOf,
     Test,
     Write,
+    called_name,
     is_none,
     unchanged,
 )
@@ -190,14 +191,19 @@ def starts_anew(ev: Evaluator, function: Function, kept: frozenset[str], under: 
 
     What it does in branches that never run together with the code ``under`` these tests does not count.
     """
+    methods = (c for c in ev.summary(function).calls if isinstance(c.func, Attr))
+    named = (c for c in methods if _ANEW.fullmatch(called_name(c)) and called_name(c) != "clear")
+    steps = (*_emptying(ev, function, kept), *named)
+    tests = (step.tests if isinstance(step, Call) else step.guards for step in steps)
+    return not all(_excludes(t, under) for t in tests) or makes_anew(ev, function, kept)
+
+
+def _emptying(ev: Evaluator, function: Function, kept: frozenset[str]) -> Iterator[Write | Call]:
+    """What a function does that empties the list of the turns, or puts a new one in its place."""
     summary = ev.summary(function)
-    for call in summary.calls:
-        if isinstance(call.func, Attr) and not _excludes(call.tests, under):
-            cleared = call.func.name == "clear"
-            if _receiver(call) in kept if cleared else _ANEW.fullmatch(call.func.name):
-                return True
-    writes = (w for w in summary.writes if not _excludes(w.guards, under))
-    return any(w.name in kept and isinstance(w.value, SeqOf) for w in writes) or makes_anew(ev, function, kept)
+    yield from (w for w in summary.writes if w.name in kept and isinstance(w.value, SeqOf))
+    cleared = (c for c in summary.calls if isinstance(c.func, Attr) and c.func.name == "clear")
+    yield from (c for c in cleared if _receiver(c) in kept)
 
 
 def _excludes(guards: tuple[Guard, ...], others: tuple[Guard, ...]) -> bool:
@@ -210,15 +216,9 @@ def makes_anew(ev: Evaluator, function: Function, kept: frozenset[str]) -> bool:
 
     ``kept`` names those lists, and the classes of those objects.
     """
-    summary = ev.summary(function)
-    return any(
-        not write.guards
-        and ((write.name in kept and isinstance(write.value, SeqOf)) or bool(_called(unchanged(write.value)) & kept))
-        for write in summary.writes
-    ) or any(
-        isinstance(call.func, Attr) and call.func.name == "clear" and not call.guards and _receiver(call) in kept
-        for call in summary.calls
-    )
+    writes = (w for w in ev.summary(function).writes if not w.guards)
+    made = any(_called(unchanged(w.value)) & kept for w in writes)
+    return made or any(not step.guards for step in _emptying(ev, function, kept))
 
 
 def _called(node: Expr) -> frozenset[str]:
