@@ -79,9 +79,13 @@ def code(data: bytes) -> tuple[str, tuple[Cell, ...]]:
 
 
 def _is_python(book: Mapping[str, object]) -> bool:
-    """Whether the kernel runs Python, as it does where a notebook does not say."""
+    """Whether the kernel runs Python, or what it takes for Python (Coconut), as it does where a notebook is silent."""
+    told = book.get("metadata")
+    kind = _item(_item(told, "language_info"), "mimetype")
+    if isinstance(kind, str) and kind.startswith("text/x-python"):
+        return True
     for table, key in (("language_info", "name"), ("kernelspec", "language")):
-        named = _item(_item(book.get("metadata"), table), key)
+        named = _item(_item(told, table), key)
         if isinstance(named, str):
             return named.lower().startswith(("python", "ipython"))
     return True

@@ -131,6 +131,13 @@ def test_finding_counts_in_its_cell(here: Path, capsys: pytest.CaptureFixture[st
     assert "notes.ipynb:cell 5:6 anthropic" in out
 
 
+def test_kernel_of_a_language_that_python_is_part_of(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    coconut = {"name": "coconut", "mimetype": "text/x-python3", "file_extension": ".coco"}
+    (here / "notes.ipynb").write_bytes(book(SETUP, "range(3) |> list |> print", PROMPT, ASK, language_info=coconut))
+    _, out, _ = run(capsys, "check", ".", "--output-format", "json")
+    assert [(f["rule"], f["cell"]) for f in json.loads(out)["findings"]] == [("syntax-error", 2), ("volatile-time", 4)]
+
+
 def test_frame_of_several_cells(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ask = ASK.replace('    system = f"It is {datetime.now()}. {MANUAL}"\n', "    system = build()\n")
     build = 'def build():\n    now = datetime.now()\n    return f"It is {now}. {MANUAL}"\n'
