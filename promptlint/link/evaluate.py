@@ -538,6 +538,8 @@ class Evaluator:
             summary = self.summary(function)
             if node.name in summary.names or function.parameter(node.name) is not None:
                 expr = summary.scopes.get(id(inner.node), summary.names).get(node.name)
+                if isinstance(expr, AfterLoop) and expr.phi.loop in parent.path_loops:
+                    expr = expr.phi  # it runs while the loop does
                 if expr is not None:
                     return self.eval(expr, parent)
                 return self.parameter(parent, node.name)
