@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 
 from promptlint.code.expression import Call
-from promptlint.code.index import Function, terminal
+from promptlint.code.index import MAPS, Function, terminal
 from promptlint.span import Span
 
 _TOGETHER = frozenset(("gather", "as_completed", "wait"))
 _START = frozenset(("create_task", "ensure_future", "submit", "start_soon", "run_in_executor", "apply_async", "Thread"))
-_MAP = frozenset(("map", "imap", "imap_unordered", "starmap", "map_async", "starmap_async"))
 _POOLS = frozenset(("ThreadPoolExecutor", "ProcessPoolExecutor", "ThreadPool", "Pool"))
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -35,7 +34,7 @@ def fanned_out(function: Function, call: Call) -> Span | None:
 
 
 def _starts_many(node: ast.Call, parents: dict[ast.AST, ast.AST], body: ast.AST) -> bool:
-    if terminal(node.func) in _MAP:
+    if terminal(node.func) in MAPS:
         return isinstance(node.func, ast.Attribute) and _is_pool(node.func.value, body)
     awaited = isinstance(parents.get(node), ast.Await)
     started, looped = terminal(node.func) in _START, False

@@ -131,7 +131,8 @@ class Guard:
 class Call(Expr):
     """A call with the loops and guards around it, innermost last. ``None`` as a keyword stands for ``**``.
 
-    ``facts`` are the tests ahead of it whose other way has left: ``if not self.is_full(): return``.
+    ``facts`` are the tests ahead of it whose other way has left: ``if not self.is_full(): return``. ``rounds`` is the
+    loop that ``pool.map(f, values)`` stands for.
     """
 
     func: Expr
@@ -140,6 +141,7 @@ class Call(Expr):
     loops: tuple[int, ...] = ()
     guards: tuple[Guard, ...] = ()
     facts: tuple[Guard, ...] = ()
+    rounds: int | None = None
 
     @property
     def tests(self) -> tuple[Guard, ...]:

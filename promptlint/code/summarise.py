@@ -51,7 +51,7 @@ from promptlint.code.expression import (
     makes_container,
     unchanged,
 )
-from promptlint.code.index import MUTATORS, Function, terminal
+from promptlint.code.index import MAPS, MUTATORS, Function, terminal
 from promptlint.code.merging import End, Env, Place
 from promptlint.code.syntax import YIELDED
 from promptlint.frozen import replace
@@ -864,7 +864,8 @@ class _Summariser:
         keywords = tuple((k.arg, self.expr(k.value)) for k in node.keywords)
         if isinstance(func, Global) and func.name == "dict" and not args:
             return DictOf(at, tuple((Literal(at, k) if k is not None else None, v) for k, v in keywords))
-        call = Call(at, func, args, keywords, self.loops, self.guards, self.facts)
+        rounds = self._rounds(node, args)
+        call = Call(at, func, args, keywords, self.loops, self.guards, self.facts, rounds)
         self.summary.calls.append(call)
         self.summary.by_node[id(node)] = call
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS and syntax.is_place(node.func.value):
@@ -883,6 +884,15 @@ class _Summariser:
                 self._passing(Mutate(at, func.name, func.base, args, (*self.facts, *self.guards), self.loops))
             self._after(node, call)
         return call
+
+    def _rounds(self, node: ast.Call, args: tuple[Expr, ...]) -> int | None:
+        """The loop over the second argument of a call that runs its first one for each element of it."""
+        if terminal(node.func) not in MAPS or len(args) < 2 or not isinstance(node.args[0], (ast.Name, ast.Attribute)):
+            return None
+        loop = LoopState(next(_loop_ids), _at(node), args[1])
+        loop.around, loop.guards = (*self.loops, loop.id), (*self.facts, *self.guards)
+        self.summary.loops[loop.id] = loop
+        return loop.id
 
     def _written_to(self, node: ast.Call) -> ast.Name | None:
         """The name of a buffer of text that a call adds to: ``buffer.write(text)``, ``print(text, file=buffer)``."""

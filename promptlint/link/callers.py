@@ -13,6 +13,7 @@ from promptlint.code.expression import (
     Definition,
     DictOf,
     Either,
+    Element,
     Expr,
     Param,
     SeqOf,
@@ -308,4 +309,9 @@ def _handed(
             args = (*args, *(value.items if isinstance(value, SeqOf) else (Star(value.at, value),)))
         else:
             rest.append((None if name == "kwargs" and name not in own else name, value))
-    return replace(call, func=target, args=args, keywords=tuple(rest))
+    loops = call.loops
+    if call.rounds is not None:
+        loops = (*loops, call.rounds)
+        each = tuple(Element(value.at, value, call.rounds) for value in args)
+        args = (Star(call.at, each[0]),) if (called_name(call) or "").startswith("starmap") and each else each
+    return replace(call, func=target, args=args, keywords=tuple(rest), loops=loops)
