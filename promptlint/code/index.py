@@ -463,7 +463,9 @@ MUTATORS = frozenset(
 )
 
 
-MAPS = frozenset(("map", "imap", "imap_unordered", "starmap", "map_async", "starmap_async", "thread_map", "process_map"))
+MAPS = frozenset(
+    ("map", "imap", "imap_unordered", "starmap", "map_async", "starmap_async", "thread_map", "process_map")
+)
 """Functions, and methods of pools, that run a function once for each element."""
 
 

@@ -11,20 +11,27 @@ from promptlint.code import syntax
 from promptlint.code.expression import (
     After,
     AfterLoop,
+    Attr,
     Clause,
     Comp,
     Either,
     Element,
     Expr,
+    Free,
+    Global,
     Guard,
+    Literal,
     LoopState,
     Mutate,
+    Param,
     Phi,
     Summary,
+    Test,
+    begun_as,
     each_once,
 )
 from promptlint.frozen import record, replace
-from promptlint.link import aged, conditions, containers, fills, growth, mutations, strings, thinking
+from promptlint.link import aged, conditions, containers, fills, growth, mutations, slices, strings, thinking
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     Base,
@@ -291,10 +298,25 @@ def comprehension(ev: Evaluator, node: Comp, frame: Frame) -> Value:
     if node.kind == "set":
         order = union(order, containers.hash_order(ev, frame, node.at))
     edits = containers.as_seq(ev, ev.eval(node.clauses[0][1], frame), span).edits
+    if slices.is_content(node.clauses[0][1]) and any(map(_leaves_out, node.clauses[0][2])):
+        edits = (*edits, Edit(LEFT_OUT, span, ev.snippet(frame, node.at)))
     if any(thinking.drops(test) for _, _, tests in node.clauses for test in tests):
         edits = (*edits, Edit(thinking.EDIT, span, ev.snippet(frame, node.at)))
     made = Seq(node.kind, tuple(items), span, order, edits, copied="shallow")
     return _with_aged(ev, made, aged.of_comprehension(node), frame)
+
+
+LEFT_OUT = "leave-out"
+"""Kind of the edit of a list of blocks of which some types are left out."""
+_MEDIA = frozenset(
+    ("text", "image", "image_url", "input_image", "document", "file", "input_file", "tool_result", "tool_use", "audio")
+)
+"""Types of blocks of a message."""
+
+
+def _leaves_out(test: Expr) -> bool:
+    """Whether a test tells the blocks of a message by their type."""
+    return isinstance(test, Test) and any(isinstance(p, Literal) and p.value in _MEDIA for p in test.parts[1:])
 
 
 def _with_aged(ev: Evaluator, made: Seq, changed: Expr | None, frame: Frame, guards: tuple[Guard, ...] = ()) -> Seq:
@@ -334,12 +356,13 @@ def _each(
     sequence = containers.as_seq(ev, source, span)
     result: list[Item] = []
     order = listed(sequence.order, span)
+    whole = all(isinstance(part, (Attr, Global, Param, Free)) for part in begun_as(iterable))
     if not sequence.items and not isinstance(source, Seq):
         sequence = replace(sequence, items=(Rest(source, span),))
     for item in sequence.items:
         if isinstance(item, Base):
             passed, _ = _each(ev, clauses[1:], make, _bind(frame, loop, item.value), span)
-            result.append(_passed_on(item, passed[0]) if len(passed) == 1 else item)
+            result.append(_passed_on(item, passed[0], whole) if len(passed) == 1 else item)
             continue
         value = _taken(item, span)
         if isinstance(item, Rest):
@@ -358,7 +381,8 @@ def _each(
         for made in inner:
             if open_tests and not isinstance(item, History):
                 made = conditions.picked(made, open_tests)
-            result.append(_as_part_of(item, made, bool(open_tests)))
+            part = _as_part_of(item, made, bool(open_tests))
+            result.append(_settled_again(item, part, whole))
     return result, order
 
 
@@ -389,17 +413,38 @@ def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
     return made
 
 
-def _passed_on(old: Base, made: Item) -> Base:
-    """Old elements as a loop leaves them: as they were, or shortened or masked."""
+_VARYING = frozenset(("time", "random", "counter"))
+"""Kinds of origins of what looks other each time it is made."""
+
+
+def _passed_on(old: Base, made: Item, whole: bool = False) -> Base:
+    """Old elements as a loop leaves them: as they were, or shortened or masked; ``whole``: it goes through them all."""
+    edit = _shortened(made, whole)
+    return replace(old, edits=(*old.edits, edit)) if edit is not None else old
+
+
+def _shortened(made: Item, whole: bool) -> Edit | None:
+    """The change of an old element whose text is cut or masked, if it is."""
+    alike = whole and not any(o.kind in _VARYING for o in made.value.origins())
     maps = [option for option in options(made.value) if isinstance(option, Map)]
     for entry in (m.entries[key] for m in maps for key in _CONTENT if key in m.entries):
         for value in options(entry.value):
             cut = value.name if isinstance(value, Hole) and value.cut else None
             if isinstance(value, Text):
                 cut = next((f'"{p.text.strip()[:30]}"' for p in value.pieces if p.text and p.text.strip()), None)
+            if isinstance(value, Seq):
+                cut = next((e.what for e in value.edits if e.kind == LEFT_OUT), None)
             if cut is not None:
-                return replace(old, edits=(*old.edits, Edit("rewrite", entry.span, cut, made.guards, value=value)))
-    return old
+                return Edit("rewrite", entry.span, cut, made.guards, value=value, alike=alike)
+    return None
+
+
+def _settled_again(item: Item, made: Item, whole: bool) -> Item:
+    """Kept elements that a loop made alike again before they are sent: a change that they had before is none."""
+    edit = _shortened(made, whole) if isinstance(item, History) and isinstance(made, History) else None
+    if edit is None or not isinstance(made, History) or not any(e.span == edit.span for e in made.edits):
+        return made
+    return replace(made, edits=(*made.edits, edit))
 
 
 def phi(ev: Evaluator, node: Phi, frame: Frame) -> Value:

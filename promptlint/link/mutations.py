@@ -195,7 +195,7 @@ def _put(base: Seq, one: One) -> Seq:
 
 
 def _passed_by(item: Item) -> Item:
-    return replace(item, edits=_left_out(item.edits)) if isinstance(item, Base) and item.edits else item
+    return replace(item, edits=_left_out(item.edits)) if isinstance(item, (Base, History)) and item.edits else item
 
 
 def _left_out(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
@@ -257,7 +257,7 @@ def _removed(ev: Evaluator, base: Seq, index: Value, node: Mutate, frame: Frame,
             removed = items.pop(where)
             if once or (isinstance(removed, One) and removed.inserted is not None):
                 return replace(base, items=tuple(items))
-        if once or slices._is_content(node.base):
+        if once or slices.is_content(node.base):
             return base
         loop, inner = containers._loop_of(node), node.base.state if isinstance(node.base, Phi) else None
         tests = [*(g.test for g in node.guards), *(state.test for state in (loop, inner) if state is not None)]

@@ -94,7 +94,7 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         return Seq("list", (One(last, span, True),), span)
     if not isinstance(base, (Seq, Hole)):
         return Hole(ev.snippet(frame, node.at), span, base.origins())
-    of_a_message = isinstance(base, Hole) and (_OF_A_MESSAGE.search(base.name) or _is_content(node.base))
+    of_a_message = isinstance(base, Hole) and (_OF_A_MESSAGE.search(base.name) or is_content(node.base))
     if isinstance(base, Hole) and node.step is None and (of_a_message or not _is_tail(node, lower)):
         # Named after what the list is, also where a local name stands for it.
         _, bracket, part = ev.snippet(frame, node.at).rpartition("[")
@@ -103,7 +103,7 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         window = Limit(upper or 0, span, ev.snippet(frame, node.at)) if limited else base.window
         return replace(base, name=base.name + bracket + part if bracket else base.name, cut=True, window=window)
     certain = isinstance(base, Seq) and base.known and (node.lower is None) == (lower is None)
-    if isinstance(base, Seq) and _is_content(node.base) and node.step is None and not certain:
+    if isinstance(base, Seq) and is_content(node.base) and node.step is None and not certain:
         return replace(base, items=tuple(i.maybe() for i in base.items))
     sequence = replace(containers.as_seq(ev, base, span), copied="shallow")
     items = sequence.items
@@ -165,7 +165,7 @@ def with_head(value: Value, head: Sequence[Item], span: Span) -> Value:
     return replace(value, items=(replace(old, edits=edits), *value.items[1:]))
 
 
-def _is_content(node: Expr) -> bool:
+def is_content(node: Expr) -> bool:
     """``message["content"]``: the text or the blocks of one message, and no list of messages."""
     node = unchanged(node)
     if isinstance(node, Attr):
