@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
+from promptlint.assembly.chains import entry_of
 from promptlint.assembly.prose import hole_tokens
 from promptlint.code.expression import Guard
 from promptlint.code.index import Class, Function
@@ -88,6 +89,8 @@ MAX_UP = 3
 """Calls that are followed upwards from what writes to a place that is read."""
 _SAID_NAMES = re.compile(r"(^|_)user_?(input|message|msg|query|question|request|text|utterance|prompt)$", re.IGNORECASE)
 """Parameters that hold what a user says, and nothing about him."""
+_ASKED = frozenset(("input", "user", "conditional"))
+"""Kinds of origins that come in from outside, and what is decided by them."""
 _KEY_NAMES = re.compile(r"(^|_)(id|uuid|key|phone|jid)$")
 """Parameters that tell whose request it is, rather than what it says."""
 
@@ -359,6 +362,8 @@ class Causes:
         guard = origin.guard
         if origin.kind == "reply" and guard is None and self._compacts(origin.span):
             guard = "threshold"
+        if guard is None and origin.kind in _ASKED and self._is_of_another_entry(origin.span):
+            guard = "command"
         moment = self._moment(self._kept_at(origin))
         if tool is not None and origin.level > SESSION:
             moment = Moment.LOOP if self.turn_level or self.chain.loops else Moment.CALL
@@ -373,6 +378,11 @@ class Causes:
             elif "threshold" in often or (guard is None and self._changes_with_a_cut(origin)):
                 guard = "threshold"
         return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, guard, origin.because)
+
+    def _is_of_another_entry(self, place: Span) -> bool:
+        """Whether a value comes in where another entry begins than on the way: a route that stores a setting."""
+        function = self.ev.program.function_at(place)
+        return function is not None and function not in self.on_way and entry_of(self.ev, function) is not None
 
     def _begins_with(self, origin: Origin) -> bool:
         """Whether a value is handed to the constructor of the object that holds the turns, and stays there.

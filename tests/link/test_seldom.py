@@ -116,6 +116,42 @@ while True:
     session.ask(input())
 """
 
+SETTING = """\
+from flask import Flask, request
+from openai import OpenAI
+
+app = Flask(__name__)
+client = OpenAI()
+turns = []
+RULES = "Answer politely. " * 300
+
+
+class Profile:
+    def __init__(self):
+        self.topic = ""
+
+    def text(self):
+        return f"{RULES} It is about {self.topic}."
+
+
+profile = Profile()
+
+
+@app.post("/topic")
+def topic():
+    profile.topic = request.json["topic"]
+    return "ok"
+
+
+@app.post("/chat")
+def chat():
+    turns.append({"role": "user", "content": request.json["text"]})
+    messages = [{"role": "system", "content": profile.text()}, *turns]
+    reply = client.chat.completions.create(model="gpt-4.1", messages=messages).choices[0].message.content
+    turns.append({"role": "assistant", "content": reply})
+    return reply
+"""
+
 
 def one(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> Finding:
     (folder / "main.py").write_text(program, "utf-8")
@@ -154,3 +190,16 @@ def test_a_summary_once_there_are_some_messages_comes_back_after_some_turns(
     assert (found.rule, found.severity) == ("rewritten-history", Severity.WARNING)
     always = SUMMED.replace("if tokens_of(self.turns) > TOKENS:", "if self.turns:")
     assert one(tmp_path, monkeypatch, always).severity is Severity.ERROR
+
+
+def test_what_another_route_stores_is_changed_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(program: str) -> list[tuple[Severity, bool]]:
+        (tmp_path / "main.py").write_text(program, "utf-8")
+        monkeypatch.chdir(tmp_path)
+        found = [f for f in engine.check([Path()], Settings()).findings if f.severity > Severity.INFO]
+        return [(f.severity, "on a command of the user" in f.message) for f in found]
+
+    assert told(SETTING) == [(Severity.WARNING, True)]
+    stored = '    profile.topic = request.json["topic"]\n'
+    same = SETTING.replace(stored, "", 1).replace("    turns.append({", f"{stored}    turns.append({{", 1)
+    assert told(same) == [(Severity.ERROR, False)]
