@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import (
+    AfterLoop,
     Attr,
+    Binary,
     Call,
     Comp,
+    Concat,
     DictOf,
     Either,
     Element,
     Expr,
     Global,
+    Guard,
     Literal,
     Mutate,
     Phi,
@@ -55,6 +59,7 @@ from promptlint.link.values import (
     options,
     union,
 )
+from promptlint.request import Axis
 from promptlint.span import Span
 
 if TYPE_CHECKING:
@@ -512,6 +517,45 @@ def _is_made_of_itself(node: Mutate) -> bool:
     )
 
 
+def _is_index_of_system(index: Expr) -> bool:
+    """Whether a loop looks for the system text among the messages, and leaves at it."""
+    sought = index.phi.state.steps.get(index.phi.name) if isinstance(index, AfterLoop) else None
+    tests = [sought.test] if isinstance(sought, Either) and sought.test is not None else []
+    return asks_of_system(Guard(test, True) for test in tests)
+
+
+def _adds_the_same(ev: Evaluator, node: Mutate, frame: Frame) -> bool:
+    """Whether ``x[i]["content"] = x[i]["content"] + more``, with more of the same at every send."""
+    new = node.args[1]
+    if not (isinstance(new, Mutate) and new.op == "setitem" and not isinstance(new.base, Mutate)):
+        return False
+    found, added, waiting = False, list[Expr](), [new.args[1]]
+    for part in each_once(waiting):
+        if isinstance(part, Either):
+            waiting.extend(part.options)
+        elif isinstance(part, Concat):
+            waiting.extend(part.parts)
+        elif isinstance(part, Binary) and part.op == "+":
+            waiting += (part.left, part.right)
+        elif isinstance(part, ItemOf) and isinstance(part.base, ItemOf):
+            found = found or _is_same(part.base.base, node.base)
+        else:
+            added.append(part)
+    anew = (o for o in ev.origins(added, frame) if o.grain is not None or o.axes & {Axis.CALL, Axis.TURN})
+    return found and next(anew, None) is None
+
+
+def _is_same(one: Expr, other: Expr) -> bool:
+    """Whether two expressions name the same list: a variable, or what stands under the same keys."""
+    one, other = unchanged(one), unchanged(other)
+    if isinstance(one, ItemOf) and isinstance(other, ItemOf):
+        a, b = one.key, other.key
+        return (
+            isinstance(a, Literal) and isinstance(b, Literal) and a.value == b.value and _is_same(one.base, other.base)
+        )
+    return one is other
+
+
 def _is_set_anew(ev: Evaluator, node: Mutate, frame: Frame) -> bool:
     """Whether ``x[i] = ...`` happens at each send, with a value that the conversation has no part in."""
     new, given = node.args[1], list[Expr]()
@@ -550,6 +594,8 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
         return base
     if where == 0 and _is_made_of_itself(node):
         return base  # the same place at every send, and the same made of it
+    if (where == 0 or _is_index_of_system(node.args[0])) and _adds_the_same(ev, node, frame):
+        return base
     system = asks_of_system(node.guards) and _is_set_anew(ev, node, frame)
     if system and not any(o.level >= CALL for o in value.origins()):
         return base  # the system text, wherever it stands, in the same words at every send
