@@ -5,6 +5,7 @@ Rules read the verdicts (``Request.breaks``) and add words; none of them repeats
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -138,6 +139,8 @@ def _covers(ahead: Break, broken: Break) -> bool:
     return ahead.scope is broken.scope and as_loud
 
 
+SAYS = re.compile(r"^(the parameter (\w+_)?(text|message|msg|question|query|input|utterance)|input\(.*\))$")
+"""How a cause is called that is what somebody says, in its own words."""
 _VAGUE = frozenset(("state", "user", "counter", "conditional", "opaque"))
 
 
@@ -547,6 +550,8 @@ def _is_reached(cause: Cause) -> bool:
 def how_often(broken: Break) -> str:
     """When the bytes of the cause change, for a message: "changes on every turn"."""
     cause, per_turn = broken.cause, broken.scope is Scope.TURN
+    if cause.kind == "conditional" and cause.conditional == "command" and SAYS.match(cause.what):
+        return "changes with what the user says"
     if cause.conditional in ("command", "round") or _is_reached(cause):
         return f"changes {_GUARDS[cause.conditional or '']}"
     if broken.scope is Scope.PROCESS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
@@ -10,7 +9,16 @@ from textwrap import shorten
 from typing import TypeVar
 
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity
-from promptlint.gates.levels import certainty, evidence, keeps_history, one_step_down, per_turn, shared_prefix, unmarked
+from promptlint.gates.levels import (
+    SAYS,
+    certainty,
+    evidence,
+    keeps_history,
+    one_step_down,
+    per_turn,
+    shared_prefix,
+    unmarked,
+)
 from promptlint.provider import Invalidation
 from promptlint.request import LEFT_OUT, Branch, Cause, Kind, Parameter, Request, Siblings
 from promptlint.span import Span
@@ -29,7 +37,6 @@ SENTENCE = 40
 """Characters of text that are a question of the program's own, and no label of what somebody said."""
 
 T = TypeVar("T", "Toggle", "Difference")
-_SAYS = re.compile(r"^the parameter (\w+_)?(text|message|msg|question|query|input|utterance)$")
 _REGIONS = {"tools": "tools", "system": "system text", "messages": "history"}
 
 
@@ -115,7 +122,7 @@ def _asked_for(cause: Cause, parameter: Parameter) -> bool:
     if cause.conditional not in (None, "round"):
         return True
     handed = cause.what.startswith("the parameter ")
-    return handed and not (parameter.alternatives and _SAYS.match(cause.what))
+    return handed and not (parameter.alternatives and SAYS.match(cause.what))
 
 
 def _level(request: Request, cause: Cause, parameter: Parameter) -> tuple[Severity, Confidence]:

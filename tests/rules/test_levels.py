@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 from promptlint.finding import Confidence, Region, Scope, Severity
-from promptlint.gates.levels import breaks, in_words, reaches_minimum, shared_prefix, under_guard
+from promptlint.gates.levels import breaks, how_often, in_words, reaches_minimum, shared_prefix, under_guard
 from promptlint.request import Axis, Break, Moment, Request, Reuse, Segment
 from promptlint.tokens import UNKNOWN, Interval
 from tests.rules.build import (
@@ -49,6 +49,19 @@ def test_number_of_the_request_for_the_tools_is_not_in_them() -> None:
     assert request(listed, text(2_000), history(), question()).breaks == ()
     counted = tool(cause("counter", Axis.TURN))
     assert level(request(counted, text(2_000), history(), question())) == (Scope.TURN, Severity.ERROR)
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("the parameter user_input", "changes with what the user says"),
+        ("input()", "changes with what the user says"),
+        ("mode, which is switched in between,", "changes on a command of the user"),
+    ],
+)
+def test_words_for_a_text_that_a_command_or_any_utterance_switches(what: str, words: str) -> None:
+    switched = replace(cause("conditional", Axis.TURN), what=what, conditional="command")
+    assert how_often(only(request(hole(switched), text(2_000), history(), question()))) == words
 
 
 @pytest.mark.parametrize("grain", [1e-6, 1.0, MINUTE])
