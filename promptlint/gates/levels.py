@@ -103,7 +103,7 @@ def breaks(request: Request, gap: float) -> tuple[Break, ...]:
                 continue
             loudest = max(candidates, key=lambda b: b.severity)
             known = next((n for n, b in enumerate(found) if _same_fault(b, index, cause)), None)
-            if known is not None and found[known].severity >= loudest.severity:
+            if known is not None and _tells_as_much(found[known], loudest):
                 continue
             # A date and then a time of the same clock: the finer one is the fault.
             rest = found if known is None else [*found[:known], *found[known + 1 :]]
@@ -144,13 +144,20 @@ SAYS = re.compile(r"^(the parameter (\w+_)?(text|message|msg|question|query|inpu
 _VAGUE = frozenset(("state", "user", "counter", "conditional", "opaque"))
 
 
+def _tells_as_much(known: Break, other: Break) -> bool:
+    """Whether a break says all that another one of the same fault does: that a text is there or not says less."""
+    vague = known.cause.kind == "conditional" and other.cause.kind not in _VAGUE
+    return known.severity > other.severity or (known.severity == other.severity and not vague)
+
+
 def _same_fault(known: Break, index: int, cause: Cause) -> bool:
     """One origin is one fault; so are several vague causes of one value, since which of them it is changes nothing."""
     if known.cause.kind in _VAGUE and cause.kind in _VAGUE:
         # Text that comes and goes in one place and text that varies in another are put right one by one.
         alike = (known.cause.kind == "conditional") is (cause.kind == "conditional")
         return known.segment == index or (alike and known.cause.origin == cause.origin)
-    return known.cause.kind == cause.kind and known.cause.origin == cause.origin
+    alike = known.cause.kind == cause.kind or "conditional" in (known.cause.kind, cause.kind)
+    return alike and known.cause.origin == cause.origin
 
 
 def reaches_minimum(tokens: Interval, facts: Facts) -> Literal["yes", "maybe", "no"]:

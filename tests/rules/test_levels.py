@@ -87,6 +87,15 @@ def test_whatever_differs_per_turn_ahead_of_history_is_an_error(kind: str, axis:
     assert level(request(hole(cause(kind, axis)), history(), question())) == (Scope.TURN, Severity.ERROR)
 
 
+def test_label_that_comes_and_goes_with_a_value_is_told_with_the_value() -> None:
+    label, value = hole(cause("conditional", line=7)), hole(cause("environment", Axis.CALL, line=7))
+    subject = request(label, value, text(2_000), history(), question())
+    assert [(b.cause.kind, b.severity) for b in subject.breaks] == [("environment", Severity.ERROR)]
+    other = hole(cause("conditional", line=8))
+    kinds = {b.cause.kind for b in request(other, value, text(2_000), history(), question()).breaks}
+    assert kinds == {"conditional", "environment"}
+
+
 def test_text_behind_the_history_moves_anyway() -> None:
     assert request(history(), hole(cause(), region=Region.MID_HISTORY), text(5_000, Region.MID_HISTORY)).breaks == ()
 
