@@ -882,6 +882,7 @@ FUNCTIONS: dict[str, _Function] = {
     "asyncio.ensure_future": _same,
     "asyncio.shield": _same,
     "asyncio.gather": _gather,
+    "builtins.vars": _asdict,
     "dataclasses.asdict": _asdict,
     "dataclasses.replace": _replaced,
     "time.strftime": _clock_format(1),

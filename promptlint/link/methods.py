@@ -175,17 +175,21 @@ def _validated(ev: Evaluator, model: Type, args: Given) -> Value | None:
 
 
 def _fields_of(ev: Evaluator, value: Instance, args: Given) -> Value:
-    """A record as a dict; of one that is only declared, what its fields hold is found out when it is asked for."""
+    """An object as a dict; what a field holds that may have changed is found out when it is asked for."""
     from promptlint.link import construction, objects
 
-    entries = {k: Entry(v, args.span) for k, v in value.overrides.items()}
-    if not entries and value.init is None and construction.is_record(ev, value.cls):
+    def held(name: str) -> Lazy:
+        return Lazy(lambda: objects.attribute(ev, value, name, args.span, args.frame))
 
-        def held(name: str) -> Lazy:
-            return Lazy(lambda: objects.attribute(ev, value, name, args.span, args.frame))
-
-        fields = (name for c in reversed(ev.program.mro(value.cls)) for name in c.fields)
-        entries = {name: Entry(held(name), args.span) for name in fields}
+    classes = list(reversed(ev.program.mro(value.cls)))
+    names = [name for c in classes for name in c.fields]
+    if not construction.is_record(ev, value.cls):
+        made = (m for c in classes if (m := c.methods.get("__init__")) is not None and m.is_method)
+        names = [
+            k.partition(".")[2] for m in made for k in ev.summary(m).exit if k.startswith(f"{m.parameters[0].name}.")
+        ]
+    entries = {name: Entry(held(name), args.span) for name in names if "." not in name}
+    entries |= {k: Entry(v, args.span) for k, v in value.overrides.items()}
     return Map(entries, args.span, () if entries else (Hole(value.cls.name, args.span),))
 
 
