@@ -140,13 +140,13 @@ class Value:
 
         The inside of a container keeps its own way: to move it would unshare what many containers hold.
         """
-        done: dict[int, Origin] = {}
+        done: dict[int, tuple[Origin, Origin]] = {}  # holds what it knows by identity: insides are moved later on
 
         def how(origin: Origin) -> Origin:
-            moved = done.get(id(origin))
-            if moved is None:
-                moved = done[id(origin)] = origin.via(step)
-            return moved
+            known = done.get(id(origin))
+            if known is None:
+                known = done[id(origin)] = (origin, origin.via(step))
+            return known[1]
 
         if isinstance(self, Seq):
             return _cut_along(self, step)
