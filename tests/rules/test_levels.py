@@ -100,6 +100,18 @@ def test_text_behind_the_history_moves_anyway() -> None:
     assert request(history(), hole(cause(), region=Region.MID_HISTORY), text(5_000, Region.MID_HISTORY)).breaks == ()
 
 
+def test_a_guess_ahead_does_not_hide_what_is_more_certain() -> None:
+    guess = hole(cause("state", Axis.TURN, line=12, features=frozenset({"opaque-call", "bound"})))
+    known = hole(cause("user", Axis.TURN, features=frozenset({"opaque-call"})))
+    found = request(guess, text(2_000), known, history(), question()).breaks
+    assert [(b.severity, b.confidence) for b in found] == [
+        (Severity.ERROR, Confidence.LOW),
+        (Severity.ERROR, Confidence.MEDIUM),
+    ]
+    found = request(known, text(2_000), guess, history(), question()).breaks
+    assert [b.severity for b in found] == [Severity.ERROR, Severity.INFO]
+
+
 def test_newest_message_never_breaks() -> None:
     assert request(text(5_000), history(), question(cause())).breaks == ()
 
