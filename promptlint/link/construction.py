@@ -16,6 +16,7 @@ from promptlint.frozen import replace
 from promptlint.link import binding, containers, derived, state
 from promptlint.link.binding import DICTS
 from promptlint.link.values import (
+    Const,
     FilePath,
     Hole,
     Instance,
@@ -40,6 +41,7 @@ RECORDS = frozenset(
         "pydantic.BaseModel",
         "pydantic.main.BaseModel",
         "pydantic_settings.BaseSettings",
+        "pydantic.BaseSettings",
         "sqlmodel.SQLModel",
         "typing.NamedTuple",
         "msgspec.Struct",
@@ -49,6 +51,8 @@ RECORDS = frozenset(
 )
 MODELS = frozenset(n for n in RECORDS if n.endswith(("BaseModel", "BaseSettings", "SQLModel")))
 """The records whose constructor turns what it is given into the types of its fields."""
+SETTINGS = frozenset(n for n in RECORDS if n.endswith("BaseSettings"))
+"""The records that fill their fields from the environment."""
 _BUILTIN_DICTS = frozenset(["builtins.dict", "dict", "collections.UserDict", "collections.OrderedDict"])
 PATHS = frozenset(["pathlib.Path", "pathlib.PurePath", "pydantic.FilePath", "pydantic.types.FilePath"])
 
@@ -183,7 +187,18 @@ def _kept(ev: Evaluator, cls: Class, values: dict[str, Value | Lazy], level: int
 
 
 def field_default(ev: Evaluator, owner: Class, default: ast.expr, level: int) -> Value:
-    """The default of a dataclass or pydantic field, with its ``default_factory`` run at ``level``."""
+    """The default of a dataclass or pydantic field, with its ``default_factory`` run at ``level``.
+
+    A field of settings that has none, or an empty text, is filled in from the environment.
+    """
+    value = _default(ev, owner, default, level)
+    unset = (isinstance(value, Const) and value.value is None) or (isinstance(value, Text) and not value.pieces)
+    if unset and ev.program.foreign_bases(owner) & SETTINGS:
+        return Hole("a setting", owner.module.span(At.start(default)), persistent=True)
+    return value
+
+
+def _default(ev: Evaluator, owner: Class, default: ast.expr, level: int) -> Value:
     if isinstance(default, ast.Call):
         for keyword in default.keywords:
             if keyword.arg in ("default_factory", "factory"):
