@@ -86,8 +86,9 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
             left, right = test.parts
             if _measures_one(left) or _measures_one(right):
                 continue
-            if _counts(left) or _counts(right):
-                if guard.sense is not (_counts(left) is (test.op in (">", ">="))):
+            on_left = _counts(left) or (not _counts(right) and _is_large(ev, right, function))
+            if on_left or _counts(right) or _is_large(ev, left, function):
+                if guard.sense is not (on_left is (test.op in (">", ">="))):
                     continue  # only while there is little
                 limit = inf if _is_share(left) or _is_share(right) else _limit(ev, left, right, function)
                 if limit is None or limit > ANYTHING:
@@ -105,6 +106,17 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
             limits.append(inf)
     known = [limit for limit in limits if limit is not None]
     return ("threshold", max(known, default=None)) if limits else ("always", None)
+
+
+LARGE_NUMBER = 10_000
+"""From here on a number that something is compared with is one of tokens or characters, whatever its name says."""
+
+
+def _is_large(ev: Evaluator, bound: Expr, function: Function) -> bool:
+    if not isinstance(bound, (Literal, GlobalNode, AttrNode)):
+        return False
+    values = options(ev.eval(bound, ev.generic(function)))
+    return all(isinstance(v, Const) and isinstance(v.value, int) and v.value >= LARGE_NUMBER for v in values)
 
 
 def after_a_pause(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> bool:

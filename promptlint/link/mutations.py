@@ -31,7 +31,7 @@ from promptlint.code.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.link import alike, conditions, containers, slices, thinking
 from promptlint.link.guards import asks_for_partners, asks_of_first, asks_of_system, guard_of
-from promptlint.link.messages import SYSTEM_ROLES, role_of
+from promptlint.link.messages import LAST_EXCHANGE, SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     CALL,
     KEPT_KINDS,
@@ -587,8 +587,10 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
                 return replace(base, items=(*base.items, One(value, span)))  # the newest one alone
             return replace(base, items=(*base.items[:-1], replace(last, held=join((last.value, value)))))
         return with_edit(base, Edit("mark", span, ev.snippet(frame, node.at), node.guards))
-    if where == -1 or alike.is_newest(node.args[0], ev.summary(frame.function).loops):
-        # The newest element: not sent yet on the usual path.
+    if (where is not None and -LAST_EXCHANGE <= where < 0) or alike.is_newest(
+        node.args[0], ev.summary(frame.function).loops
+    ):
+        # The newest element, not sent yet on the usual path, or a question that is asked anew: little stands behind it.
         return base
     if not _kept(base.items):
         return base
