@@ -55,6 +55,9 @@ _MADE = ("<default>", "<template>")
 
 BUILTINS = frozenset(dir(builtins))
 
+_STARS = Search("import", re.compile(rb"\bimport\s*(?:\\\s*)?\*"))
+"""A file that takes all names of another one."""
+
 
 class Found:
     """Calls, each with the function that it stands in; what nobody has come to yet is not looked for."""
@@ -93,6 +96,7 @@ class Program:
         self._known: dict[str, bool] = {}
         self._matching: dict[re.Pattern[bytes], dict[SourceRef, bool]] = {}
         self._bases_named: dict[SourceRef, frozenset[bytes]] = {}
+        self._saying: dict[str, frozenset[SourceRef]] = {}
         self.searched: dict[Search, dict[SourceRef, bool]] = {}
         """What was looked for in files, those whose text was searched for it, and whether it was found there."""
         self.apart: set[tuple[str, int, int, int]] = set()
@@ -115,7 +119,6 @@ class Program:
         self._bases: dict[Class, tuple[Class, ...]] = {}
         self._foreign_bases: dict[Class, tuple[str, ...]] = {}
         self._subclasses: dict[Class, tuple[Class, ...]] = {}
-        self._methods: dict[str, tuple[Function, ...]] = {}
         self._mros: dict[Class, tuple[Class, ...]] = {}
         self._calls: dict[tuple[str, frozenset[str]], Found] = {}
         self._stores: dict[str, list[tuple[str, list[Function]]]] = {}
@@ -225,15 +228,15 @@ class Program:
             self.searched.setdefault(search, {})
         here = self.ref(near).directory if near is not None else None
         wide = self._parsed_in_all <= MAX_PARSED
-        found = [
+        possible = [
             ref
             for ref in (self.project.mentions(name) if search is None else self.project.having(name))
             if (wide or ref in self._modules or ref.directory == here)
             and not ref.is_test
             and (related is None or ref.module.partition(".")[0] in related)
-            and (search is None or self._shows(search, ref))
         ]
-        for ref in found if near is None or len(found) <= MAX_SEARCHED else self._nearest(found, near):
+        found = (ref for ref in possible if search is None or self._shows(search, ref))
+        for ref in found if near is None or len(possible) <= MAX_SEARCHED else self._nearest(list(found), near):
             module = self.parse(ref)
             if module is not None:
                 yield module
@@ -276,6 +279,8 @@ class Program:
 
     def _nearest(self, found: list[SourceRef], near: Module) -> list[SourceRef]:
         """The ``MAX_SEARCHED`` files that have most to do with a module, in their order."""
+        if len(found) <= MAX_SEARCHED:
+            return found
         package = near.name.partition(".")[0]
         imports = _importing(package)
         here = self.ref(near).directory.split(os.sep)
@@ -314,6 +319,21 @@ class Program:
     def find_module(self, name: str, near: Module) -> Module | None:
         ref = self.project.module(name, self.ref(near))
         return self.parse(ref) if ref is not None else None
+
+    def star(self, module: Module, level: int, target: str | None, name: str) -> Module | None:
+        """The project module behind a star import, if a name may come from there: parsed only where the word occurs."""
+        here = self.ref(module)
+        full = self.project.relative(here, level, target) if level else target
+        ref = self.project.module(full, here) if full else None
+        if ref is None or not (ref in self._modules or self._says(ref, name) or self.holds(_STARS, ref)):
+            return None
+        return self.parse(ref)
+
+    def _says(self, ref: SourceRef, name: str) -> bool:
+        """Whether an identifier occurs in a file."""
+        if name not in self._saying:
+            self._saying[name] = frozenset(self.project.mentions(name))
+        return ref in self._saying[name]
 
     def resolve(self, name: str, near: Module) -> tuple[Module, str] | None:
         """The project module that a dotted import means, and the attribute path left over."""
@@ -497,16 +517,10 @@ class Program:
         concrete = [f for f in found if not is_abstract(f)]
         return (concrete or found)[:MAX_FAMILY]
 
-    def methods_named(self, name: str) -> tuple[Function, ...]:
-        """Every method of this name in the project."""
-        if name not in self._methods:
-            self._methods[name] = tuple(
-                f
-                for module in self.mentioning(name, rf"def\s+{name}\b")
-                for f in module.functions
-                if f.name == name and f.owner is not None
-            )
-        return self._methods[name]
+    def methods_named(self, name: str) -> Iterator[Function]:
+        """The methods of this name in the project, one after the other: most who ask need no more than two."""
+        for module in self.mentioning(name, rf"def\s+{name}\b"):
+            yield from (f for f in module.functions if f.name == name and f.owner is not None)
 
     def storing(self, name: str, near: Module) -> tuple[Function, ...]:
         """The functions parsed so far that may write an attribute of this name, of a class of ``near``."""
@@ -582,9 +596,12 @@ class Program:
     ) -> Found:
         """The calls that fit, in the functions that ``Module.called`` lists under ``key``; searched for once."""
         noted = key[0]
-        functions = [f for module in self.mentioning(name, how, near, noted) for f in module.called.get(noted, ())]
         found = self._calls[key] = Found(
-            (function, call) for function in functions for call in self.summary(function).calls if fits(call)
+            (function, call)
+            for module in self.mentioning(name, how, near, noted)
+            for function in module.called.get(noted, ())
+            for call in self.summary(function).calls
+            if fits(call)
         )
         return found
 

@@ -508,7 +508,7 @@ class Evaluator:
             return state.global_state(self, module, name, expr, frame, span)
         if depth < 6:
             for level, target in module.stars:
-                found = self._star(module, level, target)
+                found = self.program.star(module, level, target, name)
                 if found is not None and (name in self.summary(found.body).names or found.stars):
                     value = self.global_value(name, found, span, depth + 1)
                     if not isinstance(value, Hole):
@@ -524,10 +524,6 @@ class Evaluator:
         if name in BUILTINS:
             return External(f"builtins.{name}", span)
         return Hole(name, span)
-
-    def _star(self, module: Module, level: int, target: str | None) -> Module | None:
-        name = self.program.project.relative(self.program.ref(module), level, target) if level else target
-        return self.program.find_module(name, module) if name else None
 
     def _free(self, node: Free, frame: Frame) -> Value:
         parent = frame.parent

@@ -327,13 +327,25 @@ def by_name(ev: Evaluator, node: Call) -> list[Function]:
         return []
     known = ev.by_name_cache.get(func.name)
     if known is None:
-        found = [f for f in ev.program.methods_named(func.name) if "property" not in f.decorator_names]
-        families = {id(ev.program.root_class(f)) for f in found}
-        known = found if len(families) == 1 else []
-        ev.by_name_cache[func.name] = known
+        known = ev.by_name_cache[func.name] = _one_family(ev, func.name)
     fitting = [f for f in known if fits(f, node)]
     concrete = [f for f in fitting if not is_abstract(f)]
     return (concrete or fitting)[:MAX_FAMILY]
+
+
+def _one_family(ev: Evaluator, name: str) -> list[Function]:
+    """The methods of a name when all of them are of one family, else none: the second family ends the search."""
+    found: list[Function] = []
+    family: Class | None = None
+    for method in ev.program.methods_named(name):
+        if "property" in method.decorator_names:
+            continue
+        root = ev.program.root_class(method)
+        if found and root is not family:
+            return []
+        found.append(method)
+        family = root
+    return found
 
 
 def fits(function: Function, node: Call) -> bool:
