@@ -94,6 +94,7 @@ class Program:
         self.unreadable: dict[str, Unreadable] = {}
         self._packages: dict[str, frozenset[str]] = {}
         self._known: dict[str, bool] = {}
+        self._using: dict[tuple[str, str], bool] = {}
         self._matching: dict[re.Pattern[bytes], dict[SourceRef, bool]] = {}
         self._bases_named: dict[SourceRef, frozenset[bytes]] = {}
         self._saying: dict[str, frozenset[SourceRef]] = {}
@@ -295,13 +296,30 @@ class Program:
 
     def _users(self, near: Module) -> frozenset[str]:
         """The package of a module, and those that import something of that name."""
-        package = near.name.partition(".")[0]
+        return self._naming(near.name.partition(".")[0])
+
+    def _naming(self, package: str) -> frozenset[str]:
         if package not in self._packages:
             imports = _importing(package)
             self.searched.setdefault(imports, {})
             naming = {r.module.partition(".")[0] for r in self.project.having(package) if self.holds(imports, r)}
             self._packages[package] = frozenset({package, *naming})
         return self._packages[package]
+
+    def may_use(self, library: str, near: Module) -> bool:
+        """Whether a module may meet objects of a library.
+
+        In a tree of thousands of files, only where its package imports it, names one that does, or is named by one.
+        """
+        if not self.knows(library) or len(self.project.files) <= MANY_FILES:
+            return self.knows(library)
+        package = near.name.partition(".")[0]
+        if (library, package) not in self._using:
+            users = self._naming(package)
+            self._using[library, package] = any(
+                other in users or package in self._naming(other) for other in self._naming(library)
+            )
+        return self._using[library, package]
 
     def knows(self, library: str) -> bool:
         """Whether a file of the project imports a library, or is part of it."""
@@ -510,12 +528,24 @@ class Program:
         own = self.method(cls, name)
         if own is not None:
             found.append(own)
-        for sub in self.subclasses(cls):
-            other = sub.methods.get(name)
-            if other is not None and other not in found:
+        concrete = 0
+        for other in self._overriding(cls, name):
+            if other not in found:
                 found.append(other)
-        concrete = [f for f in found if not is_abstract(f)]
-        return (concrete or found)[:MAX_FAMILY]
+                concrete += not is_abstract(other)
+            if concrete >= MAX_FAMILY:
+                break
+        return ([f for f in found if not is_abstract(f)] or found)[:MAX_FAMILY]
+
+    def _overriding(self, cls: Class, name: str) -> Iterator[Function]:
+        """The methods of a name in the classes below ``cls``, in their order; files without one are not parsed."""
+        if cls in self._subclasses or self._is_protocol(cls):
+            yield from (c.methods[name] for c in self.subclasses(cls) if name in c.methods)
+            return
+        for module in self.mentioning(name, rf"def\s+{name}\b", cls.module):
+            for other in module.classes.values():
+                if other is not cls and name in other.methods and cls in self.mro(other):
+                    yield other.methods[name]
 
     def methods_named(self, name: str) -> Iterator[Function]:
         """The methods of this name in the project, one after the other: most who ask need no more than two."""

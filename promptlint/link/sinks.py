@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import At, Attr, Call, Definition, Expr, Free, Global, Import, unchanged
-from promptlint.code.index import Function, Module, terminal
+from promptlint.code.index import MUTATORS, Function, Module, terminal
 from promptlint.frozen import replace
 from promptlint.knowledge import Knowledge, SinkRow
 from promptlint.link import derived, own
@@ -81,6 +81,8 @@ class _Key:
         return isinstance(other, _Key) and other.rows is self.rows
 
 
+_OF_CONTAINERS = MUTATORS | {"get", "items", "keys", "values", "encode", "decode", "strip", "lstrip", "rstrip"}
+"""Methods of containers and text: nobody keeps an object that sends requests when it is called under such a name."""
 _CONTENTS = frozenset(["messages", "input", "contents"])
 """What a call may be given by name that is the prompt of a request."""
 
@@ -258,7 +260,7 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
             return called
     if not last:
         return None
-    if not any(_plausible(ev, row, call) for row in knowledge.sinks_by_suffix.get(last[0], ())):
+    if not any(_plausible(ev, row, call, function.module) for row in knowledge.sinks_by_suffix.get(last[0], ())):
         return _structural(ev, function, call)
     frame = ev.generic(function)
     value = ev.resolve(call.func, frame)
@@ -301,8 +303,8 @@ def own_row(ev: Evaluator, value: Value, call: Call) -> SinkRow | None:
     return found if found is not None and isinstance(call.func, Attr) else None
 
 
-def _plausible(ev: Evaluator, row: SinkRow, call: Call) -> bool:
-    """Whether it is worth asking what a call calls: path or arguments fit, and the project knows the library."""
+def _plausible(ev: Evaluator, row: SinkRow, call: Call, near: Module) -> bool:
+    """Whether it is worth asking what a call calls: path or arguments fit, and the module may use the library."""
     if row.own:
         return True
     keywords = {k for k, _ in call.keywords}
@@ -314,7 +316,7 @@ def _plausible(ev: Evaluator, row: SinkRow, call: Call) -> bool:
         return (imported and ev.program.knows(wanted[-1])) or (None in keywords and not isinstance(call.func, Attr))
     if len(wanted) == 1 and row.requires and not told:
         return False
-    return row.by_shape or any(map(ev.program.knows, _libraries(row.types or (row.call,))))
+    return row.by_shape or any(ev.program.may_use(name, near) for name in _libraries(row.types or (row.call,)))
 
 
 @lru_cache(maxsize=256)
@@ -379,6 +381,8 @@ def _uses_callables(ev: Evaluator, module: Module) -> bool:
 
 def _called_object(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     """``agent(question)`` on an object of a library whose ``__call__`` sends a request."""
+    if isinstance(call.func, Attr) and call.func.name in _OF_CONTAINERS:
+        return None
     for found in options(ev.resolve(call.func, ev.generic(function))):
         option = derived.client_of(ev, found) if isinstance(found, Instance) else found
         if isinstance(option, External) and option.instance:
