@@ -60,11 +60,13 @@ OPTIONS = (
 def check(request: Request) -> Iterator[Finding]:
     for broken, reason in tool_breaks(request):
         if reason == "set":
+            tool = request.segments[broken.segment]
+            is_set = broken.cause.within or tool.optional or tool.repeats
             yield report(
                 request,
                 broken,
                 "send the same tools in every request and restrict the choice with tool_choice or allowed tools, or "
                 "append tools at the end of the list and keep them",
-                subject=f"the set of tools depends on {broken.cause.what} and",
+                subject=f"the {'set' if is_set else 'order'} of tools depends on {broken.cause.what} and",
                 options=OPTIONS,
             )

@@ -104,6 +104,10 @@ NEAR = 15
 """Lines within which a hole and the text around it are one place to a reader."""
 
 
+_PICKS = frozenset(("input", "user", "state"))
+"""Kinds of origins which, as what an order depends on, say which element comes first."""
+
+
 class Layout(Arguments):
     """Lays tools, system text and messages out as segments, with the breakpoints among them."""
 
@@ -220,6 +224,7 @@ class Layout(Arguments):
         index = len(self.segments)
         shared = [o for o in value.origins() if o.kind != "conditional"]
         name = tool_name(value)
+        order = tuple(replace(o, kind="conditional") if o.kind in _PICKS else o for o in order)
         listed = next((s.span for o in order for s in o.steps if s.message == values.LISTED), item.span)
         where = varying.span if varying is not None else listed
         self.segments.append(

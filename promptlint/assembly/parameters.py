@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING
 from promptlint.code.expression import (
     After,
     AfterLoop,
+    Attr,
     Binary,
     DictOf,
     Either,
     Expr,
     Guard,
+    Item,
     Literal,
     Mutate,
     Param,
     Phi,
+    SeqOf,
+    Star,
+    within,
 )
 from promptlint.code.expression import Call as CallNode
 from promptlint.link.conditions import tested
@@ -34,6 +39,9 @@ MAX_FIELDS = 2
 MAX_TESTS = 12
 MAX_NODES = 200
 """Bounds of the search for the tests that decide about one parameter."""
+MAX_COUNTED = 20
+Path = tuple[str | int, ...]
+"""The keys and indices below a value, outermost first."""
 _NOT_GIVEN = ("NOT_GIVEN", "NotGiven", "not_given", "Omit", "omit")
 
 
@@ -131,11 +139,11 @@ def _texts(option: Value) -> tuple[str | None, ...]:
 # -- the tests that decide ------------------------------------------------------------------------------------------
 
 
-def deciding(ev: Evaluator, node: Expr, frame: Frame, path: tuple[str, ...]) -> list[tuple[Either, Frame]]:
+def deciding(ev: Evaluator, node: Expr, frame: Frame, path: Path) -> list[tuple[Either, Frame]]:
     """The choices that decide what stands at ``path`` of a value, each with the frame it is evaluated in."""
     found: dict[tuple[int, Frame], tuple[Either, Frame]] = {}
-    seen: set[tuple[int, Frame, tuple[str, ...]]] = set()
-    stack: list[tuple[Expr, Frame, tuple[str, ...]]] = [(node, frame, path)]
+    seen: set[tuple[int, Frame, Path]] = set()
+    stack: list[tuple[Expr, Frame, Path]] = [(node, frame, path)]
     while stack and len(seen) < MAX_NODES and len(found) < MAX_TESTS:
         here, at, rest = stack.pop()
         here, rest = _settled(here, rest)
@@ -144,11 +152,15 @@ def deciding(ev: Evaluator, node: Expr, frame: Frame, path: tuple[str, ...]) -> 
         seen.add((id(here), at, rest))
         if isinstance(here, Either) and here.test is not None:
             found.setdefault((id(here.test), at), (here, at))
+            for counted in within((here.test,), MAX_COUNTED):  # under tests of its own
+                if isinstance(counted, Either) and counted.test is not None:
+                    told = Either(here.at, counted.test, counted.options)
+                    found.setdefault((id(counted.test), at), (told, at))
         stack.extend(_below(ev, here, at, rest))
     return list(found.values())
 
 
-def _settled(node: Expr, path: tuple[str, ...], depth: int = 0) -> tuple[Expr, tuple[str, ...]]:
+def _settled(node: Expr, path: Path, depth: int = 0) -> tuple[Expr, Path]:
     """Where what stands at ``path`` was last written, as far as that is the same on all ways."""
     while depth < MAX_TESTS:
         if isinstance(node, Mutate) and path and node.op == "setitem":
@@ -176,7 +188,7 @@ def _settled(node: Expr, path: tuple[str, ...], depth: int = 0) -> tuple[Expr, t
     return node, path
 
 
-def _same(one: tuple[Expr, tuple[str, ...]], other: tuple[Expr, tuple[str, ...]]) -> bool:
+def _same(one: tuple[Expr, Path], other: tuple[Expr, Path]) -> bool:
     (a, rest), (b, left) = one, other
     if isinstance(a, Literal) and isinstance(b, Literal):
         return a.value == b.value
@@ -185,9 +197,7 @@ def _same(one: tuple[Expr, tuple[str, ...]], other: tuple[Expr, tuple[str, ...]]
     return a is b and rest == left
 
 
-def _below(
-    ev: Evaluator, node: Expr, frame: Frame, path: tuple[str, ...]
-) -> Iterator[tuple[Expr, Frame, tuple[str, ...]]]:
+def _below(ev: Evaluator, node: Expr, frame: Frame, path: Path) -> Iterator[tuple[Expr, Frame, Path]]:
     """The expressions that a value at ``path`` comes from."""
     match node:
         case Either(options=ways):
@@ -205,6 +215,13 @@ def _below(
             yield node.base, frame, path
             if node.op == "update":
                 yield from ((a, frame, path) for a in node.args)
+        case Item(base=base, key=Literal(value=str() | int() as place)):
+            yield base, frame, (place, *path)
+        case Item(key=chosen):
+            yield chosen, frame, ()
+        case SeqOf(items=parts) if path and isinstance(path[0], int):
+            if 0 <= path[0] < len(parts) and not any(isinstance(p, Star) for p in parts):
+                yield parts[path[0]], frame, path[1:]
         case DictOf() if path:
             for key, value in node.items:
                 if key is None:
@@ -218,13 +235,13 @@ def _below(
             given = frame.passed.get(node.name) or frame.arguments.get(node.name)
             if isinstance(given, tuple):
                 yield (*given, path)
+        case CallNode(func=Attr(name="get"), args=(chosen, *others)) if not isinstance(chosen, Literal):
+            yield from ((part, frame, ()) for part in (chosen, *others))
         case CallNode():
             yield from _of_call(ev, node, frame, path)
 
 
-def _of_call(
-    ev: Evaluator, node: CallNode, frame: Frame, path: tuple[str, ...]
-) -> Iterator[tuple[Expr, Frame, tuple[str, ...]]]:
+def _of_call(ev: Evaluator, node: CallNode, frame: Frame, path: Path) -> Iterator[tuple[Expr, Frame, Path]]:
     for option in options(ev.eval(node.func, frame)):
         if isinstance(option, Routine):
             target = ev.activation(option, node, frame)

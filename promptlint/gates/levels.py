@@ -139,7 +139,7 @@ def _covers(ahead: Break, broken: Break) -> bool:
     return ahead.scope is broken.scope and as_loud
 
 
-SAYS = re.compile(r"^(the parameter (\w+_)?(text|message|msg|question|query|input|utterance)|input\(.*\))$")
+SAYS = re.compile(r"^(the parameter (\w+_)?(text|message|msg|question|query|input|utterance|update)|input\(.*\))$")
 """How a cause is called that is what somebody says, in its own words."""
 _VAGUE = frozenset(("state", "user", "counter", "conditional", "opaque"))
 

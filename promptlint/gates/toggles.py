@@ -102,7 +102,7 @@ def toggles(request: Request, about: str) -> Iterator[Toggle]:
             continue  # what was put under a key that is not known may be anything that is sent
         causes = [c for c in parameter.causes if per_turn(c) and c.kind != "opaque" and not _of_a_round(c, parameter)]
         if causes:
-            cause = min(causes, key=lambda c: _asked_for(c, parameter))
+            cause = min(causes, key=lambda c: (_asked_for(c, parameter), len(c.features)))
             seen.add(parameter.head)
             yield Toggle(parameter, cause, row, *_level(request, cause, parameter))
 

@@ -389,7 +389,13 @@ def ranking(ev: Evaluator, sequence: Seq, key: Value, node: Call, frame: Frame) 
 
     one = any_element(sequence, ev.span(frame, node), "element")
     own = {o.key for o in one.origins()}
-    return tuple(o for o in choosing([ev.apply(f, (one,), node, frame) for f in options(key)]) if o.key not in own)
+    asked = [ev.apply(f, (one,), node, frame).change(_as_looked_up) for f in options(key)]
+    return tuple(o for o in choosing(asked) if o.key not in own)
+
+
+def _as_looked_up(origin: Origin) -> Origin:
+    """What chooses the set of names that a key asks about, as what is looked up in it."""
+    return replace(origin, kind="state") if origin.kind == "conditional" and origin.guard is None else origin
 
 
 def with_condition(value: Value, deps: Origins) -> Value:

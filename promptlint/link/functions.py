@@ -258,6 +258,8 @@ def _len(ev: Evaluator, args: Given) -> Value | None:
         shown = ev.snippet(args.frame, args.node.at)
         origin = Origin("counter", shown, args.span, level, frozenset({Axis.TURN, Axis.CALL}))
         return args.hole((origin,))
+    if isinstance(value, Seq) and isinstance(shared := args.expr(0), Binary) and shared.op == "&":
+        return args.hole()  # how many of the words are in both
     # How many there are does not depend on what they say.
     return args.hole(()) if isinstance(value, (Seq, Map)) else args.hole()
 
