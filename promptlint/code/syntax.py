@@ -9,7 +9,9 @@ from functools import lru_cache
 from promptlint.code.index import ATOMS, MUTATORS, Function, push_children, terminal
 
 YIELDED = "<yielded>"
-SESSION_STORES = frozenset(("session_state", "user_session"))
+HANDED_STORES = frozenset(("user_data", "chat_data", "bot_data"))
+"""Names of dicts of a context that is handed to each handler (python-telegram-bot)."""
+SESSION_STORES = frozenset(("session_state", "user_session")) | HANDED_STORES
 """Names of objects that keep what one user's session holds, by attribute or by key (Streamlit, Chainlit)."""
 
 
@@ -29,12 +31,17 @@ def dotted_path(node: ast.expr) -> str | None:
 
 
 def session_key(node: ast.expr) -> str | None:
-    """The constant key that an expression reads in a store of the user's session."""
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-        owner = node.value
-        name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else None
-        return node.slice.value if name in SESSION_STORES and node.slice.value.isidentifier() else None
-    return None
+    """The constant key that an expression reads in a store of the user's session, or the name of such a constant."""
+    if not isinstance(node, ast.Subscript):
+        return None
+    owner, key = node.value, node.slice
+    name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else None
+    if name not in SESSION_STORES:
+        return None
+    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+        return key.value if key.value.isidentifier() else None
+    named = key.attr if isinstance(key, ast.Attribute) else key.id if isinstance(key, ast.Name) else ""
+    return named if named.isupper() and name in HANDED_STORES else None
 
 
 def session_call(node: ast.Call) -> ast.Attribute | None:

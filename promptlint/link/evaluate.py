@@ -824,7 +824,7 @@ class Evaluator:
                 if known is not None:
                     return known
         if isinstance(base, Hole):
-            return externals.hole_attribute(base, name, span, shown)
+            return externals.hole_attribute(self, base, name, span, shown, frame)
         if isinstance(base, FilePath):
             return externals.path_attribute(base, name, span)
         if isinstance(base, Routine) and name == "__doc__":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.code.expression import Attr, Call, called_name
 from promptlint.code.index import Function
-from promptlint.code.syntax import SESSION_STORES
+from promptlint.code.syntax import HANDED_STORES, SESSION_STORES
 from promptlint.frozen import replace
 from promptlint.knowledge import SinkRow, SourceRow
 from promptlint.link import containers, functions, jinja, methods, prompts, remembered, stores, strings
@@ -175,7 +175,9 @@ def _super(ev: Evaluator, this: Value, name: str, frame: Frame) -> Value:
     return External(f"builtins.object.{name}", Span(frame.module.path, 1))
 
 
-def hole_attribute(base: Hole, name: str, span: Span, shown: str) -> Value:
+def hole_attribute(ev: Evaluator, base: Hole, name: str, span: Span, shown: str, frame: Frame) -> Value:
+    if (store := base.name.rpartition(".")[2]) in HANDED_STORES and name not in _DICT_METHODS:
+        return session_value(ev, f"*.{store}", name, frame, span)
     if base.type is not None:
         return External(f"{base.type}.{name}", span, instance=True, this=base)
     if name in _CLOCK_METHODS and any(o.kind == "time" for o in base.deps):

@@ -632,7 +632,8 @@ def _session_writers(ev: Evaluator, store: str, name: str, reader: Module) -> It
                 if last != name or not head or count >= MAX_WRITERS:
                     continue
                 target = ev.program.imported(head, module) or head
-                if (f"{target}.{rest}" if rest else target) == store:
+                full = f"{target}.{rest}" if rest else target
+                if full == store or (store[:2] == "*." and full.endswith(store[1:])):
                     count += 1
                     yield function, expr
 
