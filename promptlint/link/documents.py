@@ -45,6 +45,8 @@ def found(ev: Evaluator, name: str, args: Given) -> Value | None:
     """What a look-up of one document gives, if its module makes a field of it grow; else ``None``."""
     func, module = args.node.func, args.frame.module
     where = _collection(func.base) if isinstance(func, Attr) else ""
+    if name == "to_dict" and isinstance(func, Attr) and not _is_document(func.base):
+        return None
     if not where or not any(writer in module.called for writer in _WRITES):
         return None
     fields: dict[str, list[_Write]] = {}
@@ -78,6 +80,16 @@ def _collection(node: Expr) -> str:
     return ""
 
 
+def _is_document(node: Expr) -> bool:
+    """Whether something is got from a collection by its name: ``db.collection("chats").document(user).get()``."""
+    node = unchanged(node)
+    while isinstance(node, Call) and isinstance(node.func, Attr):
+        if node.func.name == "collection":
+            return True
+        node = unchanged(node.func.base)
+    return False
+
+
 def _writes(ev: Evaluator, module: Module, where: str) -> Iterator[tuple[str, _Write]]:
     """The fields that the calls of a module write in the documents of a collection."""
     for name in _WRITES:
@@ -91,18 +103,19 @@ def _writes(ev: Evaluator, module: Module, where: str) -> Iterator[tuple[str, _W
                     given = call.args[place]
                 for field, value in _items(given):
                     if not field.startswith("$"):
-                        yield from _written(field, _Write(function, call, value))
+                        yield from _written(ev, field, _Write(function, call, value))
                     elif field in ("$set", "$push"):
                         for inner, part in _items(value):
-                            yield from _written(inner, _Write(function, call, part, field == "$push"))
+                            yield from _written(ev, inner, _Write(function, call, part, field == "$push"))
 
 
-def _written(field: str, write: _Write) -> Iterator[tuple[str, _Write]]:
+def _written(ev: Evaluator, field: str, write: _Write) -> Iterator[tuple[str, _Write]]:
     """A write that may make a list longer: one of constants does not."""
     if write.added and (inside := dict(_items(write.value))) and "$each" in inside:
         write = write._replace(value=inside["$each"], keeps=inside.get("$slice"))
     elif write.added:
         write = write._replace(value=SeqOf(write.value.at, "list", (write.value,)))
+        ev.keep(write.value)
     empty = isinstance(write.value, SeqOf) and not write.value.items
     if not empty and not isinstance(write.value, Literal):
         yield field, write
