@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.frozen import replace
 from promptlint.link import strings
+from promptlint.link.growth import UNDER_A_KEY
 from promptlint.link.messages import role_of
 from promptlint.link.values import (
     Choice,
@@ -43,7 +44,12 @@ _SAID = frozenset(("input", "user", "loop"))
 
 def made_anew(value: Value) -> Origins:
     """What a kept turn is rendered with that the next request makes another one of."""
-    return union(tuple(o for o in _parts(value, False, 0) if o.kind in ANEW))
+    return union(tuple(o for o in _parts(value, False, 0) if o.kind in ANEW and not _is_kept(o)))
+
+
+def _is_kept(origin: Origin) -> bool:
+    """Whether a value was put under a key of a dict, as one of many, before the turn was made of it: it stays there."""
+    return any(step.message == UNDER_A_KEY for step in origin.steps)
 
 
 def _parts(value: Value, unsure: bool, depth: int) -> Iterator[Origin]:

@@ -27,7 +27,7 @@ Options = tuple[tuple[str, str], ...]
 MANY_BREAKS = 4
 """Breaks of one request and scope that are reported at their full level."""
 MANY_LISTS, MANY_PARTS = 8, 80
-"""Segments of kept turns, and of all kinds, beyond which it is a guess where a value of a vague kind stands."""
+"""Segments of kept turns, and of all kinds, beyond which it is a guess where a vague value or one in a turn stands."""
 WORTH_A_LINE = 256
 """Tokens below which a lost prefix is not worth a word, also where an engine caches every token."""
 
@@ -600,7 +600,7 @@ def _candidates(
             continue
         severity, confidence = under_guard(cause.conditional, severity, certainty(request, cause.features))
         perhaps = scope is not Scope.TURN and _idle(request) and reaches_minimum(lost, request.facts) == "maybe"
-        if perhaps or (cause.kind in _VAGUE and _muddled(request)):
+        if perhaps or ((cause.kind in _VAGUE or _kept(segment)) and _muddled(request)):
             confidence = Confidence.LOW  # for one: what may be lost, or may be too little, is not cached today
         yield Break(index, cause, scope, severity, confidence, lost)
 

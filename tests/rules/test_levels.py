@@ -394,3 +394,5 @@ def test_where_many_ways_are_joined_a_vague_value_may_stand_anywhere() -> None:
     assert confidence("state", *lists) is confidence("state", *parts, history()) is Confidence.HIGH
     assert confidence("state", *parts, *lists) is Confidence.LOW
     assert confidence("time", *parts, *lists) is Confidence.HIGH
+    kept = request(*parts, history(cause("time")), *lists, question())
+    assert only(kept).confidence is Confidence.LOW

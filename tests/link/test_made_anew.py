@@ -1,0 +1,25 @@
+"""What of a kept turn is another value each time it is sent."""
+
+from __future__ import annotations
+
+from promptlint.assembly.replay import made_anew
+from promptlint.link.growth import UNDER_A_KEY
+from promptlint.link.values import CALL, Hole, Origin
+from promptlint.request import Axis
+from promptlint.span import Span, Step
+
+HERE = Span("app.py", 3)
+
+
+def _read(*steps: Step) -> Hole:
+    clock = Origin("time", "time.time()", HERE, CALL, frozenset({Axis.CALL}), 1.0, steps)
+    return Hole("stamp", HERE, (clock,))
+
+
+def test_a_clock_that_is_read_for_each_request_is() -> None:
+    assert made_anew(_read())
+    assert made_anew(_read(Step(HERE, "returned by stamp()")))
+
+
+def test_what_was_put_under_the_key_of_a_call_is_not() -> None:
+    assert not made_anew(_read(Step(HERE, UNDER_A_KEY)))
