@@ -332,7 +332,8 @@ class Causes:
                 return None
             kind, axes = decided
         elif kind == "loop":
-            kind, axes = "state", frozenset({Axis.CALL})
+            one = containers.says_whose(origin.what)
+            kind, axes = "state", frozenset({Axis.USER, Axis.CONVERSATION} if one else {Axis.CALL})
             what = f"the loop variable {origin.what}"
         elif kind == "history":
             kind, axes = "state", frozenset({Axis.TURN, Axis.CALL})

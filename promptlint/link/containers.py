@@ -327,9 +327,14 @@ def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
     )
 
 
+def says_whose(name: str) -> bool:
+    """Whether a name says that it is of the one who asks, or of the conversation."""
+    return _WHOSE.fullmatch(name.lower()) is not None
+
+
 def whose(deps: Origins, name: str, shown: str) -> Origins:
     """What a field of an input depends on: on the user and the conversation only, where its name says so."""
-    if not _WHOSE.fullmatch(name.lower()):
+    if not says_whose(name):
         return deps
     axes = frozenset({Axis.USER, Axis.CONVERSATION})
 
