@@ -170,8 +170,8 @@ def _is_elapsed(ev: Evaluator, node: Expr, function: Function) -> bool:
 def _limit(ev: Evaluator, left: Expr, right: Expr, function: Function) -> float | None:
     """What a size is compared with, in messages; ``None`` when not known, ``inf`` for a share of the context."""
     frame = ev.generic(function)
-    values = [o.value for p in (right, left) for o in options(ev.eval(p, frame)) if isinstance(o, Const)]
-    numbers = [v for v in values if isinstance(v, (int, float))]
+    sides = [[o.value for o in options(ev.eval(p, frame)) if isinstance(o, Const)] for p in (right, left)]
+    numbers = next(filter(None, ([v for v in side if isinstance(v, (int, float))] for side in sides)), [])
     # Nought is what a caller asks with who wants it done at once: a command of the user, mostly.
     limit = next((v for v in numbers if v > 0), numbers[0] if numbers else None)
     if limit is None:
