@@ -407,7 +407,7 @@ class Causes:
     def _changes_with_a_cut(self, origin: Origin) -> bool:
         """Whether some code off the way that a value comes through runs only where old turns are dropped."""
         if self.cutters is None:
-            self.cutters = cuts.cutting(self.ev, {h.root for h in self._all_histories()})
+            self.cutters = cuts.cutting(self.ev, dict.fromkeys(h.root for h in self._all_histories()))
         cutters, places = self.cutters, (origin.span, *(s.span for s in origin.steps))
         return bool(cutters) and any(self._runs_with_a_cut(place, cutters) for place in places)
 

@@ -177,7 +177,7 @@ def may_be_set(functions: Iterable[Function], sends: Callable[[Function], bool])
     What is called and sends a request itself marks its own.
     """
     on_the_way = set(functions)
-    for module in {f.module for f in on_the_way}:
+    for module in dict.fromkeys(f.module for f in on_the_way):
         if not module.matches(_WRITTEN):
             continue
         waiting = [f for f in module.functions if f.matches(_WRITTEN)]

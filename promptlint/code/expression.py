@@ -339,7 +339,6 @@ class Summary:
     yielded: Expr | None = None
     """All that a generator yields, as a list."""
     calls: list[Call] = field(default_factory=list)
-    by_node: dict[int, Call] = field(default_factory=dict)
     references: list[Attr] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     filled: list[Write] = field(default_factory=list)
@@ -350,7 +349,7 @@ class Summary:
     loops: dict[int, LoopState] = field(default_factory=dict)
     names: dict[str, Expr] = field(default_factory=dict)
     """Last value of every local name (what closures and importers see)."""
-    scopes: dict[int, dict[str, Expr]] = field(default_factory=dict)
+    scopes: dict[ast.AST, dict[str, Expr]] = field(default_factory=dict)
     """What closures see that are defined on some of the ways only, by the identity of their ``ast`` node."""
 
 

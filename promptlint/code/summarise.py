@@ -267,7 +267,7 @@ class _Summariser:
         }.values():
             there = [e for e in ends if any(isinstance(v, Definition) and v.node is node for v in e.env.values())]
             if len(there) < len(ends):
-                self.summary.scopes[id(node)] = merging.merge_ends(there)
+                self.summary.scopes[node] = merging.merge_ends(there)
         merged = merging.merge_ends(ends)
         self.summary.yielded = merged.pop(YIELDED, None)
         self.summary.filled = [
@@ -867,7 +867,6 @@ class _Summariser:
         rounds = self._rounds(node, args)
         call = Call(at, func, args, keywords, self.loops, self.guards, self.facts, rounds)
         self.summary.calls.append(call)
-        self.summary.by_node[id(node)] = call
         if isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS and syntax.is_place(node.func.value):
             # A module or a client also has `append` or `update`; only containers react to it in the linker.
             named: tuple[Expr, ...] = tuple(v for _, v in keywords)

@@ -321,7 +321,6 @@ def default_value(ev: Evaluator, function: Function, default: ast.expr, around: 
     around_it = function.parent
     if isinstance(default, ast.Name) and around_it is not None and not isinstance(around_it.node, ast.Module):
         node = Free(At.start(default), default.id)
-        ev.keep(node)
         inside = ev.new_frame(function, IMPORT if around is None else around.level)
         inside.parent = around or inside.parent
         found = ev.eval(node, inside)

@@ -189,7 +189,6 @@ def _where_made(ev: Evaluator, function: Function) -> Iterator[Caller]:
         for argument in (*call.args, *(value for _, value in call.keywords)):
             if isinstance(argument, Definition) and argument.node is function.node and parent is not None:
                 run = replace(call, func=argument, args=(), keywords=())
-                ev.keep(run)
                 yield Caller(parent, run, Routine(function, None), BY_REFERENCE)
 
 

@@ -24,14 +24,15 @@ MAX_UP = 4
 
 def cutting(ev: Evaluator, roots: Iterable[object]) -> frozenset[Function]:
     """The functions that drop turns of the lists ``roots``, and methods beside them that call these under a test."""
-    found = {function for root in roots for function in writers(ev, root) if _drops(ev, function, name_of(root))}
-    asking = {
+    # In an order that does not change: what is looked for first may use up what others would need.
+    found = dict.fromkeys(f for root in roots for f in writers(ev, root) if _drops(ev, f, name_of(root)))
+    asking = [
         caller.function
         for function in found
         for caller in callers.of(ev, function)
         if caller.call.guards and caller.function.owner is not None and caller.function.owner is function.owner
-    }
-    return frozenset(found | asking)
+    ]
+    return frozenset((*found, *asking))
 
 
 def _drops(ev: Evaluator, function: Function, name: str) -> bool:

@@ -168,12 +168,11 @@ class Evaluator:
         """By activation: the variables of loops that are being followed through one iteration."""
         self.cycles = 0
         """How often a value was asked for while it was being found, and so was not known."""
-        self._deps: dict[int, frozenset[int]] = {}
-        self._keep: list[Expr] = []
+        self._deps: dict[Expr, frozenset[int]] = {}
         self._nodes: list[ast.expr] = []
-        self._cheap: dict[int, bool] = {}
-        self._picked: dict[int, frozenset[int]] = {}
-        self.handed_only: dict[tuple[int, bool], bool] = {}
+        self._cheap: dict[Expr, bool] = {}
+        self._picked: dict[Expr, frozenset[int]] = {}
+        self.handed_only: dict[tuple[Expr, bool], bool] = {}
         self.followed: dict[tuple[int, Frame], dict[tuple[object, ...], tuple[Value, Frame]]] = {}
         """By loop and activation: the variables of a loop that are known while another one of it is followed."""
         self.written_later: dict[tuple[Class, str], bool] = {}
@@ -195,7 +194,7 @@ class Evaluator:
         self._rebuilt: dict[Function, int | None] = {}
         self._hints: dict[str, dict[int, dict[str, str]]] = {}
         self._hinting = frozenset(ref.path for ref in program.project.having("promptlint"))
-        self._ast_values: dict[tuple[int, int], Value] = {}
+        self._ast_values: dict[tuple[ast.expr, int], Value] = {}
         self.attribute_cache: dict[tuple[object, ...], Value] = {}
         self.attributes_active: set[tuple[object, ...]] = set()
         self.global_overrides: dict[tuple[Module, str], Value] = {}
@@ -270,13 +269,9 @@ class Evaluator:
     def module_span(self, frame: Frame, at: At) -> Span:
         return frame.module.span(at)
 
-    def keep(self, node: Expr) -> None:
-        """Keeps a node made during linking alive, since memo tables know nodes by identity."""
-        self._keep.append(node)
-
     def ast_value(self, node: ast.expr, module: Module, level: int = IMPORT) -> Value:
         """The value of an expression outside any body: a default, a class field."""
-        key = (id(node), level)
+        key = (node, level)
         known = self._ast_values.get(key)
         if known is None:
             arguments = ast.arguments([], [], None, [], [], None, [])
@@ -385,7 +380,7 @@ class Evaluator:
 
     def resolve(self, node: Expr, frame: Frame) -> Value:
         """What a called expression means in ``frame``, at bounded cost."""
-        known = frame.memo.get(id(node))
+        known = frame.memo.get(node)
         if known is None or known is _ACTIVE:
             outer = self.allowance
             if not self._resolving:
@@ -396,8 +391,8 @@ class Evaluator:
             finally:
                 self._resolving -= 1
                 self.allowance = outer
-            if frame.memo.get(id(node)) is not _ACTIVE and self.total <= outer:
-                frame.memo[id(node)] = known
+            if frame.memo.get(node) is not _ACTIVE and self.total <= outer:
+                frame.memo[node] = known
         return known
 
     def eval(self, node: Expr, frame: Frame) -> Value:
@@ -408,9 +403,8 @@ class Evaluator:
             loops = self.loops_of(node)
             while frame.via is not None and not (loops & frame.bindings.keys()):
                 frame = frame.via
-        identity = id(node)
         memo = frame.memo
-        known = memo.get(identity)
+        known = memo.get(node)
         if known is not None and known is not _ACTIVE:
             return known
         self.work += 1
@@ -421,19 +415,19 @@ class Evaluator:
             else:
                 self.hit_bound = True
             return Hole("…", self.span(frame, node), features=_BOUND)
-        memo[identity] = _ACTIVE
+        memo[node] = _ACTIVE
         self.depth += 1
         try:
             value = _HANDLERS.get(node.__class__, Evaluator._other)(self, node, frame)
         except BaseException:
-            del memo[identity]
+            del memo[node]
             raise
         finally:
             self.depth -= 1
         if self.work > self.limit or self.total > self.allowance:  # exhausted: spelled out, as all runs through here
-            del memo[identity]
+            del memo[node]
         else:
-            memo[identity] = value
+            memo[node] = value
         return value
 
     def origins(self, nodes: Iterable[Expr], frame: Frame) -> Origins:
@@ -533,7 +527,7 @@ class Evaluator:
                 parent = self.generic(function)
             summary = self.summary(function)
             if node.name in summary.names or function.parameter(node.name) is not None:
-                expr = summary.scopes.get(id(inner.node), summary.names).get(node.name)
+                expr = summary.scopes.get(inner.node, summary.names).get(node.name)
                 if isinstance(expr, AfterLoop) and expr.phi.loop in parent.path_loops:
                     expr = expr.phi  # it runs while the loop does
                 if expr is not None:
@@ -660,10 +654,9 @@ class Evaluator:
         return self._ways(test, values, frame)
 
     def _picked_ways(self, node: Either) -> frozenset[int]:
-        known = self._picked.get(id(node))
+        known = self._picked.get(node)
         if known is None:
-            known = self._picked[id(node)] = decisions.picked_ways(node)
-            self._keep.append(node)
+            known = self._picked[node] = decisions.picked_ways(node)
         return known
 
     def _ways(self, test: Expr, values: list[Value], frame: Frame) -> Value:
@@ -698,10 +691,9 @@ class Evaluator:
 
     def is_cheap(self, node: Expr) -> bool:
         """Whether a test can be decided without looking into calls."""
-        known = self._cheap.get(id(node))
+        known = self._cheap.get(node)
         if known is None:
-            known = self._cheap[id(node)] = decisions.is_cheap(node)
-            self._keep.append(node)
+            known = self._cheap[node] = decisions.is_cheap(node)
         return known
 
     # -- containers ---------------------------------------------------------------------------------------------
@@ -1030,12 +1022,11 @@ class Evaluator:
 
     def loops_of(self, node: Expr) -> frozenset[int]:
         """The loops whose iteration a value depends on."""
-        known = self._deps.get(id(node))
+        known = self._deps.get(node)
         if known is None:
-            self._deps[id(node)] = frozenset()
+            self._deps[node] = frozenset()
             known = frozenset(self._find_loops(node))
-            self._deps[id(node)] = known
-            self._keep.append(node)
+            self._deps[node] = known
         return known
 
     def _find_loops(self, node: Expr) -> Iterator[int]:

@@ -55,7 +55,8 @@ class Frame:
         self.parent = parent
         self.path_loops = path_loops
         self.depth = depth
-        self.memo: dict[int, Value] = {}
+        self.memo: dict[Expr, Value] = {}
+        """The values of nodes. They are kept alive here: one that is made during linking has no other place."""
         self.bindings: dict[int, loops.Binding] = {}
         self.via: Frame | None = None
         self.maker: Frame | None = None

@@ -619,10 +619,8 @@ def _islice(ev: Evaluator, args: Given) -> Value | None:
     turned = isinstance(source, Call) and isinstance(source.func, Global) and source.func.name == "reversed"
     if isinstance(source, Call) and turned and source.args and lower is None and upper is not None and step is None:
         newest = Slice(node.at, source.args[0], Test(node.at, "minus", (upper,)), None, None)
-        ev.keep(newest)
         return mutations.turned(containers.as_seq(ev, ev.eval(newest, args.frame), args.span))
     part = Slice(node.at, source, lower, upper, step)
-    ev.keep(part)
     return ev.eval(part, args.frame)
 
 

@@ -490,11 +490,10 @@ def handed_only(ev: Evaluator, node: Phi, objects: bool) -> bool:
 
     ``objects``: it names objects of the project, of which ``append`` or ``update`` are methods like others.
     """
-    known = ev.handed_only.get((id(node), objects))
+    known = ev.handed_only.get((node, objects))
     if known is None:
-        ev.handed_only[id(node), objects] = True
-        known = ev.handed_only[id(node), objects] = _same_object(ev, node, node.state.steps[node.name], objects)
-        ev.keep(node)
+        ev.handed_only[node, objects] = True
+        known = ev.handed_only[node, objects] = _same_object(ev, node, node.state.steps[node.name], objects)
     return known
 
 

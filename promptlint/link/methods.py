@@ -522,7 +522,6 @@ def _apply(ev: Evaluator, args: Given, index: int) -> Value:
         return args.hole()
     node = args.node
     handed = Call(node.at, expr, node.args[index + 1 :], node.keywords, node.loops, node.guards)
-    ev.keep(handed)
     if isinstance(expr, Attr) and ev.is_sink_reference(expr):
         return externals.reply(ev, handed, args.frame)
     return join(ev.call(f, handed, args.frame) for f in options(func))

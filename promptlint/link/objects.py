@@ -198,7 +198,7 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
         return Hole(name, span, (origin,), root=True)
     if ev.filling and (old := ev.filling.get((base.cls, name))) is not None:
         return old
-    key = (base.cls, id(base.init), name, base.exact, base.level)
+    key = (base.cls, base.init, name, base.exact, base.level)
     cached = ev.attribute_cache.get(key)
     if cached is not None:
         return cached

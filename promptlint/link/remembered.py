@@ -136,9 +136,7 @@ def _added(ev: Evaluator, call: Call) -> Expr:
     item = unchanged(given)
     if isinstance(item, Element) and item.loop in call.loops:
         return item.of
-    one = SeqOf(given.at, "list", (given,))
-    ev.keep(one)
-    return one
+    return SeqOf(given.at, "list", (given,))
 
 
 def _is_emptied(ev: Evaluator, function: Function, adding: Call) -> bool:

@@ -94,8 +94,6 @@ def _runs(ev: Evaluator, builder: Function, routine: Routine, changed: set[str])
                 kept += [(k, _and_more(v, state)) for k, v in said if _keeps_turns(ev.eval(v, ev.generic(caller)))]
             given = DictOf(run.at, ((None, Found(run.at, _state(ev, builder, state, seen))), *kept))
             call = replace(run, args=(given,), keywords=())
-            ev.keep(given)
-            ev.keep(call)
             yield Caller(caller, call, routine, frozenset({RUN}))
 
 

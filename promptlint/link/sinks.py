@@ -189,7 +189,6 @@ def in_function(ev: Evaluator, function: Function) -> Iterator[Sink]:
                 if row is not None:
                     rest = call.args[position + 1 :]
                     handed = replace(call, func=argument, args=rest)
-                    ev.keep(handed)
                     yield Sink(function, handed, row, ev.eval(argument.base, frame))
                     break
 

@@ -415,7 +415,7 @@ def _seen_from(ev: Evaluator, function: Function, where: Expr, this: Instance, l
     elif isinstance(where, Attr) and isinstance(where.base, Param) and isinstance(generic.this, Instance):
         frame.this = replace(generic.this, overrides={**generic.this.overrides, where.name: this})
     elif elements.class_of(ev, made := unchanged(where), function) is not None:
-        frame.memo[id(made)] = this  # one of those that a dict holds; what else it holds is not asked for here
+        frame.memo[made] = this  # one of those that a dict holds; what else it holds is not asked for here
     elif isinstance(made, Call):
         maker = this.init.maker if this.init is not None else None
         if maker is None or maker.function is not function or ev.span(maker, made) != this.span:
@@ -423,7 +423,7 @@ def _seen_from(ev: Evaluator, function: Function, where: Expr, this: Instance, l
         # The call that made the object changes it before it hands it out.
         frame.arguments, frame.this, frame.parent = maker.arguments, maker.this, maker.parent
         frame.path_loops, frame.bindings = maker.path_loops, maker.bindings
-        frame.memo[id(made)] = this
+        frame.memo[made] = this
     else:
         return generic
     return frame
