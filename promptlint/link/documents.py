@@ -115,7 +115,6 @@ def _written(ev: Evaluator, field: str, write: _Write) -> Iterator[tuple[str, _W
         write = write._replace(value=inside["$each"], keeps=inside.get("$slice"))
     elif write.added:
         write = write._replace(value=SeqOf(write.value.at, "list", (write.value,)))
-        ev.keep(write.value)
     empty = isinstance(write.value, SeqOf) and not write.value.items
     if not empty and not isinstance(write.value, Literal):
         yield field, write
