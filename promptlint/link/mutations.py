@@ -200,7 +200,13 @@ def _put(base: Seq, one: One) -> Seq:
 
 
 def _passed_by(item: Item) -> Item:
-    return replace(item, edits=_left_out(item.edits)) if isinstance(item, (Base, History)) and item.edits else item
+    if isinstance(item, Base) and item.edits:
+        return replace(item, edits=_left_out(item.edits))
+    if isinstance(item, History) and any(e.alike for e in item.edits):
+        # Of a change that was also made at an earlier send, this one does not say any more that it is none.
+        earlier = {e.span for e in item.edits if not e.alike}
+        return replace(item, edits=tuple(e for e in item.edits if not (e.alike and e.span in earlier)))
+    return item
 
 
 def _left_out(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:

@@ -819,8 +819,8 @@ def _is_made_alike(a: Instance, b: Instance) -> bool:
         return a.cls is b.cls
     if a.init is None or b.init is None or a.span != b.span or a.kept != b.kept:
         return False
-    one, other = a.init.arguments, b.init.arguments
-    return one.keys() == other.keys() and all(map(_is_alike, one.values(), other.values()))
+    pairs = ((a.init.arguments, b.init.arguments), (a.overrides, b.overrides))
+    return all(x.keys() == y.keys() and all(_is_alike(x[name], y[name]) for name in x) for x, y in pairs)
 
 
 def _is_alike(a: object, b: object) -> bool:
