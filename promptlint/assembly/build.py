@@ -35,7 +35,6 @@ from promptlint.link.guards import (
     texts_asked,
 )
 from promptlint.link.messages import (
-    LAST_EXCHANGE,
     SYSTEM_ROLES,
     is_fetched,
     is_history_name,
@@ -757,8 +756,6 @@ class _Builder(Layout):
                 continue  # what is to be summarised: the next summary is of other turns
             if edit.kind == "window" and self._asks_for_a_word():
                 continue
-            if edit.kind == "window" and edit.keeps is not None and edit.keeps <= LAST_EXCHANGE:
-                continue  # a look at the last question and its answer: there is nothing to be reused
             if edit.kind == "window" and asks_of_first(g.test for g in edit.guards if g.test is not None):
                 continue
             causes = self._causes(edit.value.origins()) if edit.value is not None and edit.kind == "prepend" else ()

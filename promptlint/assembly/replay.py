@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.frozen import replace
 from promptlint.link import strings
-from promptlint.link.growth import UNDER_A_KEY
+from promptlint.link.growth import UNDER_A_KEY, UNDER_A_KEY_IN_A_LOOP
 from promptlint.link.messages import role_of
 from promptlint.link.values import (
     Choice,
@@ -48,8 +48,12 @@ def made_anew(value: Value) -> Origins:
 
 
 def _is_kept(origin: Origin) -> bool:
-    """Whether a value was put under a key of a dict, as one of many, before the turn was made of it: it stays there."""
-    return any(step.message == UNDER_A_KEY for step in origin.steps)
+    """Whether a value was put under a key of a dict, as one of many, before the turn was made of it: it stays there.
+
+    Under the key of a call stands when that began, whatever fills the dict; ids may be made for each message anew.
+    """
+    messages = {step.message for step in origin.steps}
+    return UNDER_A_KEY in messages or (UNDER_A_KEY_IN_A_LOOP in messages and origin.kind != "random")
 
 
 def _parts(value: Value, unsure: bool, depth: int) -> Iterator[Origin]:

@@ -600,7 +600,7 @@ def _candidates(
             continue
         severity, confidence = under_guard(cause.conditional, severity, certainty(request, cause.features))
         perhaps = scope is not Scope.TURN and _idle(request) and reaches_minimum(lost, request.facts) == "maybe"
-        if perhaps or ((cause.kind in _VAGUE or _kept(segment)) and _muddled(request)):
+        if perhaps or ((cause.kind in _VAGUE or (_kept(segment) and cause.kind != "random")) and _muddled(request)):
             confidence = Confidence.LOW  # for one: what may be lost, or may be too little, is not cached today
         yield Break(index, cause, scope, severity, confidence, lost)
 

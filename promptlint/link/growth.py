@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 UNDER_A_KEY = f"{KEPT}under a key"
 """The step with which something is put into a dict that keeps what stands under other keys."""
+UNDER_A_KEY_IN_A_LOOP = "put under a key"
+"""The same for a dict that a loop fills, which may be made anew each time."""
 
 
 def as_list(ev: Evaluator, before: Value, span: Span) -> Value:
@@ -185,12 +187,13 @@ def _grown_cells(
 ) -> tuple[Value, ...]:
     """What stands under unknown keys: what a step adds to a list under one of them makes that list grow."""
     cell = Cell(root, None)
+    put = UNDER_A_KEY_IN_A_LOOP if isinstance(root, Phi) else UNDER_A_KEY
     kept = list(before.rest)
     for part in (way for held in value.rest for way in options(held)):
         if any(part is k for k in kept):
             continue
         if not holds_base(part, cell):
-            _put_under_a_key(kept, _entered(_begun(part, cell, level), Step(span, UNDER_A_KEY)))
+            _put_under_a_key(kept, _entered(_begun(part, cell, level), Step(span, put)))
             continue
         at = next((n for n, k in enumerate(kept) if type(k) is type(part)), None)
         empty = Seq(part.kind, (), span) if isinstance(part, Seq) else Map({}, span)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from promptlint.assembly.replay import made_anew
-from promptlint.link.growth import UNDER_A_KEY
+from promptlint.link.growth import UNDER_A_KEY, UNDER_A_KEY_IN_A_LOOP
 from promptlint.link.values import CALL, Hole, Origin
 from promptlint.request import Axis
 from promptlint.span import Span, Step
@@ -23,3 +23,10 @@ def test_a_clock_that_is_read_for_each_request_is() -> None:
 
 def test_what_was_put_under_the_key_of_a_call_is_not() -> None:
     assert not made_anew(_read(Step(HERE, UNDER_A_KEY)))
+
+
+def test_an_id_that_a_loop_makes_for_each_message_is() -> None:
+    put = Step(HERE, UNDER_A_KEY_IN_A_LOOP)
+    made = Origin("random", "uuid.uuid4()", HERE, CALL, frozenset({Axis.CALL}), None, (put,))
+    assert made_anew(Hole("id", HERE, (made,)))
+    assert not made_anew(_read(put))
