@@ -141,21 +141,21 @@ def _texts(option: Value) -> tuple[str | None, ...]:
 
 def deciding(ev: Evaluator, node: Expr, frame: Frame, path: Path) -> list[tuple[Either, Frame]]:
     """The choices that decide what stands at ``path`` of a value, each with the frame it is evaluated in."""
-    found: dict[tuple[int, Frame], tuple[Either, Frame]] = {}
-    seen: set[tuple[int, Frame, Path]] = set()
+    found: dict[tuple[Expr, Frame], tuple[Either, Frame]] = {}
+    seen: set[tuple[Expr, Frame, Path]] = set()
     stack: list[tuple[Expr, Frame, Path]] = [(node, frame, path)]
     while stack and len(seen) < MAX_NODES and len(found) < MAX_TESTS:
         here, at, rest = stack.pop()
         here, rest = _settled(here, rest)
-        if (id(here), at, rest) in seen:
+        if (here, at, rest) in seen:
             continue
-        seen.add((id(here), at, rest))
+        seen.add((here, at, rest))
         if isinstance(here, Either) and here.test is not None:
-            found.setdefault((id(here.test), at), (here, at))
+            found.setdefault((here.test, at), (here, at))
             for counted in within((here.test,), MAX_COUNTED):  # under tests of its own
                 if isinstance(counted, Either) and counted.test is not None:
                     told = Either(here.at, counted.test, counted.options)
-                    found.setdefault((id(counted.test), at), (told, at))
+                    found.setdefault((counted.test, at), (told, at))
         stack.extend(_below(ev, here, at, rest))
     return list(found.values())
 

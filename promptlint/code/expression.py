@@ -406,11 +406,11 @@ def children(node: Expr) -> tuple[Expr, ...]:
 
 def each_once(waiting: list[Expr]) -> Iterator[Expr]:
     """The nodes of a work list, the last one first, each once; also those that are added to it on the way."""
-    seen: set[int] = set()
+    seen: set[Expr] = set()  # holds them: one that is made on the way must not be taken for one that is gone
     while waiting:
         node = waiting.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
+        if node not in seen:
+            seen.add(node)
             yield node
 
 

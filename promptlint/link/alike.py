@@ -185,12 +185,12 @@ def _same_for_each(values: Iterable[Expr], guards: Iterable[Guard]) -> bool:
     waiting = [*values, *(g.test for g in guards if g.test is not None)]
     if any(g.error for g in guards):
         return False
-    seen: set[int] = set()
+    seen: set[Expr] = set()
     while waiting:
         node = waiting.pop()
-        if id(node) in seen or is_part(node):
+        if node in seen or is_part(node):
             continue
-        seen.add(id(node))
+        seen.add(node)
         if len(seen) > MAX_NODES:
             return False
         phi = node.phi if isinstance(node, AfterLoop) else node

@@ -125,13 +125,13 @@ def _changed(ev: Evaluator, function: Function, call: Call) -> list[Expr]:
 def _borrowed_from(value: Expr) -> list[Call]:
     """The calls whose results something changed in place on the way to a value."""
     calls: list[Call] = []
-    seen: set[tuple[int, bool]] = set()
+    seen: set[tuple[Expr, bool]] = set()
     waiting = [(value, False)]
     while waiting:
         node, changed = waiting.pop()
-        if (id(node), changed) in seen:
+        if (node, changed) in seen:
             continue
-        seen.add((id(node), changed))
+        seen.add((node, changed))
         if isinstance(node, Call) and changed:
             calls.append(node)
         if isinstance(node, AfterLoop) and not changed and node.phi.name in node.phi.state.steps:
