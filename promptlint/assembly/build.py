@@ -874,7 +874,7 @@ class _Builder(Layout):
 
     def _limit_of_calls(self, place: Span, unknown: float) -> float | None:
         """The threshold under which the code around ``place`` is called: see ``guards.limit_of_calls``."""
-        return limit_of_calls(self.ev, self.ev.program.function_at(place), unknown, self.on_way)
+        return limit_of_calls(self.ev, self.ev.program.function_at(place), unknown, frozenset(self.on_way))
 
     def _prepends_history(self) -> bool:
         return bool(self.histories) or any(s.kind is Kind.HISTORY for s in self.segments)

@@ -157,7 +157,8 @@ class Causes:
         self.groups = 0
         self.input_in_last: set[str] = set()
         self.turn_level = 0
-        self.on_way = frozenset(f.function for f in chain.frames)
+        self.on_way = dict.fromkeys(f.function for f in chain.frames)
+        """The functions on the way, in its order: what is asked of one may use up what the next would need."""
         self.kept_names: frozenset[str] | None = None
         """The names of the lists that hold the turns and of the classes of the objects that hold those."""
         self.cutters: frozenset[Function] | None = None
@@ -465,7 +466,7 @@ class Causes:
         function = self.ev.program.function_at(place)
         if function is None:
             return False
-        if COMPACTS.search(function.name) or limit_of_calls(self.ev, function, inf, self.on_way) is not None:
+        if COMPACTS.search(function.name) or limit_of_calls(self.ev, function, inf, frozenset(self.on_way)) is not None:
             return True
         sent = (c for c in self.ev.summary(function).calls if function.module.span(c.at) == place)
         return any(guard_of(self.ev, call.tests, function)[0] == "threshold" for call in sent)
@@ -493,7 +494,7 @@ class Causes:
         if function in self.on_way or self.seldom[place]:
             return self.seldom[place]
         if function not in self.seldom:
-            limit = limit_of_calls(self.ev, function, 0, self.on_way)
+            limit = limit_of_calls(self.ev, function, 0, frozenset(self.on_way))
             large = limit is not None and limit > LARGE_MESSAGES
             anew = makes_anew(self.ev, function, self._kept_names())
             self.seldom[function] = "anew" if anew else "threshold" if large else None

@@ -176,7 +176,7 @@ def may_be_set(functions: Iterable[Function], sends: Callable[[Function], bool])
 
     What is called and sends a request itself marks its own.
     """
-    on_the_way = set(functions)
+    on_the_way = dict.fromkeys(functions)
     for module in dict.fromkeys(f.module for f in on_the_way):
         if not module.matches(_WRITTEN):
             continue

@@ -56,6 +56,6 @@ def _derived(program: Program) -> frozenset[str]:
 
 def _holding(program: Program, shape: Shape) -> Iterator[SourceRef]:
     mentioned = {word: set(program.project.having(word)) for word in shape.words}
-    for ref in mentioned[shape.last]:
+    for ref in program.project.having(shape.last):
         if shows(shape, ref.data, {word for word, refs in mentioned.items() if ref in refs}):
             yield ref
