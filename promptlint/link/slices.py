@@ -33,7 +33,6 @@ from promptlint.frozen import replace
 from promptlint.link import aged, clocks, containers, mutations, queries, strings
 from promptlint.link.alike import runs_backwards
 from promptlint.link.guards import asks_of_first
-from promptlint.link.messages import LAST_EXCHANGE
 from promptlint.link.values import (
     Base,
     Const,
@@ -304,9 +303,6 @@ def _tail(ev: Evaluator, sequence: Seq, node: Slice, lower: int | None, frame: F
         return replace(sequence, items=last if last and isinstance(last[0], One) else tuple(i.maybe() for i in last))
     if keeps is not None and not unknown and len(items) <= keeps:
         return sequence
-    has_base = any(isinstance(i, Base) for i in items)
-    if keeps is not None and keeps <= LAST_EXCHANGE and not has_base:
-        return replace(sequence, items=tuple(i.maybe() for i in items))  # a look at them: all of them stay in the list
     edit = Edit("window", span, ev.snippet(frame, node.at), keeps=keeps)
     kept = tuple(
         replace(i, edits=(*i.edits, edit))
@@ -316,6 +312,7 @@ def _tail(ev: Evaluator, sequence: Seq, node: Slice, lower: int | None, frame: F
         else replace(i, optional=True)
         for i in items
     )
+    has_base = any(isinstance(i, Base) for i in items)
     return replace(sequence, items=kept, edits=sequence.edits if has_base else (*sequence.edits, edit))
 
 
