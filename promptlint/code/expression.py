@@ -455,6 +455,11 @@ def begun_as(node: Expr) -> Iterator[Expr]:
             yield part
 
 
+def is_this(node: Expr, this: str) -> bool:
+    """Whether a node is the object of the method whose first parameter has the name ``this``."""
+    return isinstance(node, Param) and node.name == this
+
+
 def cell(node: Expr) -> tuple[Expr, Expr] | None:
     """The dict and the key of ``d[k]``, ``d.get(k)`` and ``d.setdefault(k, ...)``."""
     if isinstance(node, Item):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr, Call, Either, Expr, Mutate, Param, unchanged
+from promptlint.code.expression import Attr, Call, Either, Expr, Mutate, is_this, unchanged
 from promptlint.code.index import Function
 from promptlint.frozen import replace
 from promptlint.link import state
@@ -69,11 +69,6 @@ def _filled(ev: Evaluator, base: Instance, name: str, before: Value, frame: Fram
             result = ev.under(guard, result, value, frame)
         value = result
     return value
-
-
-def is_this(node: Expr, this: str) -> bool:
-    """Whether a node is the object of the method whose first parameter has the name ``this``."""
-    return isinstance(node, Param) and node.name == this
 
 
 def _is_field(node: Expr, this: str, kept: str) -> bool:

@@ -14,12 +14,13 @@ from promptlint.code.expression import (
     Field,
     begun_as,
     cell,
+    is_this,
     unchanged,
 )
 from promptlint.code.index import Function
 from promptlint.frozen import replace
 from promptlint.link import externals, lent, loops, objects, state
-from promptlint.link.begun import is_this, left_by, run
+from promptlint.link.begun import left_by, run
 from promptlint.link.values import (
     Const,
     External,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr, Call, Either, Expr, Global, Import, Param, begun_as, cell
+from promptlint.code.expression import Attr, Call, Either, Expr, Global, Import, Param, begun_as, cell, is_this
 from promptlint.code.index import Class, Function, Module, terminal
 from promptlint.code.merging import place_read
 from promptlint.link.values import Type, options
@@ -46,7 +46,7 @@ def class_of(ev: Evaluator, node: Expr, function: Function) -> Class | None:
 def _place(ev: Evaluator, node: Expr, function: Function) -> tuple[Class | Module, str] | None:
     """The class or module that a dict belongs to, and its name there."""
     if isinstance(node, Attr) and isinstance(node.base, Param):
-        own = function.is_method and node.base.name == function.parameters[0].name
+        own = function.is_method and is_this(node.base, function.parameters[0].name)
         return (function.owner, node.name) if own and function.owner is not None else None
     if isinstance(node, Import):
         return ev.program.resolve(node.dotted, function.module)
@@ -71,7 +71,7 @@ def _made_for_missing(ev: Evaluator, node: Call, function: Function) -> Class | 
 
 def _class_of_object(ev: Evaluator, node: Expr, function: Function) -> Class | None:
     if isinstance(node, Param):
-        own = function.is_method and node.name == function.parameters[0].name
+        own = function.is_method and is_this(node, function.parameters[0].name)
         return function.owner if own else None
     return class_of(ev, node, function) if isinstance(node, Attr) else None
 

@@ -54,9 +54,6 @@ def message_of(role: str, content: Value, span: Span) -> Map:
     return Map({"role": Entry(text(role, span), span), "content": Entry(content, span)}, span)
 
 
-LAST_EXCHANGE = 2
-"""How many messages at the end of a conversation a question and its answer are."""
-
 SYSTEM_ROLES = frozenset(("system", "developer"))
 _BLOCKS = frozenset(
     ("function", "tool_use", "tool_result", "text", "image", "image_url", "document", "thinking", "redacted_thinking")

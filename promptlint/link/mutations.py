@@ -31,7 +31,7 @@ from promptlint.code.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.link import alike, conditions, containers, slices, thinking
 from promptlint.link.guards import asks_for_partners, asks_of_first, asks_of_system, guard_of
-from promptlint.link.messages import LAST_EXCHANGE, SYSTEM_ROLES, role_of
+from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     CALL,
     KEPT_KINDS,
@@ -570,6 +570,10 @@ def _is_set_anew(ev: Evaluator, node: Mutate, frame: Frame) -> bool:
         new = new.base
     spoken = any(o.kind in KEPT_KINDS for o in ev.origins(given or [new], frame))
     return not spoken and guard_of(ev, node.guards, frame.function)[0] == "always"
+
+
+LAST_EXCHANGE = 2
+"""How many messages at the end of a conversation a question and its answer are."""
 
 
 def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
