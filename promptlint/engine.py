@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from promptlint import knowledge, registry, tokens, workers
 from promptlint import provider as providers
@@ -55,28 +56,29 @@ class NoInput(Exception):
     """Nothing to analyse; the message names the path and says why."""
 
 
-def check(
-    paths: Sequence[Path],
-    settings: Settings,
-    *,
-    stdin: tuple[str, str] | None = None,
-    overlay: Mapping[Path, str] | None = None,
-    progress: Progress | None = None,
-    memory: Memory | None = None,
-    only: Set[str] | None = None,
-    jobs: int = 1,
-) -> Report:
-    """Analyses the Python files under ``paths`` (and the text ``stdin``, given with its file name).
+class How(TypedDict, total=False):
+    """What a run may be given besides paths and settings."""
 
-    ``overlay`` holds texts that stand in for what is on the disk, such as an editor's unsaved buffers. ``progress``
-    may raise to end the run. With the ``memory`` of an earlier run on the same project, files that have not changed are
-    not parsed again. ``only`` leaves out the requests that are sent in other files than these. A tree of several large
-    programs is analysed in up to ``jobs`` processes; what is found does not depend on that. Nothing of the analysed
-    code is imported or run. Raises ``NoInput`` when a path yields no Python.
+    stdin: tuple[str, str] | None
+    """The name of a file and its text."""
+    overlay: Mapping[Path, str] | None
+    """Texts that stand in for what is on the disk, such as an editor's unsaved buffers."""
+    progress: Progress | None
+    """Hears how far the run is, and may raise to end it."""
+    memory: Memory | None
+    """Of an earlier run on the same project: files that have not changed are not parsed again."""
+    only: Set[str] | None
+    """Leaves out the requests that are sent in other files than these."""
+    jobs: int
+    """In up to how many processes a tree of several large programs is analysed; what is found does not depend on it."""
+
+
+def check(paths: Sequence[Path], settings: Settings, **how: Unpack[How]) -> Report:
+    """Analyses the Python files under ``paths``.
+
+    Nothing of the analysed code is imported or run. Raises ``NoInput`` when a path yields no Python.
     """
-    return analyse(
-        paths, settings, stdin=stdin, overlay=overlay, progress=progress, memory=memory, only=only, jobs=jobs
-    ).report
+    return analyse(paths, settings, **how).report
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +90,15 @@ class Analysis:
 
 
 @roomy
-def analyse(
-    paths: Sequence[Path],
-    settings: Settings,
-    *,
-    stdin: tuple[str, str] | None = None,
-    overlay: Mapping[Path, str] | None = None,
-    progress: Progress | None = None,
-    memory: Memory | None = None,
-    only: Set[str] | None = None,
-    jobs: int = 1,
-) -> Analysis:
+def analyse(paths: Sequence[Path], settings: Settings, **how: Unpack[How]) -> Analysis:
     """As ``check``, for who wants to know later whether the report still holds (``promptlint.cache.cutoff``)."""
+    stdin = how.get("stdin")
     rules = registry.load(settings.rule_paths)
     selected = rules.select(settings.select, settings.ignore)
-    project, ev = _open(paths, settings, stdin, overlay, memory)
+    project, ev = _open(paths, settings, stdin, how.get("overlay"), how.get("memory"))
     shapes = scan.shapes(ev.program)
     sending = scan.files(ev.program, shapes)
-    linked = _linked(ev, sending, settings, progress, only, jobs)
+    linked = _linked(ev, sending, settings, how.get("progress"), how.get("only"), how.get("jobs", 1))
     requests = [request for ref in sending for part in linked for request in part.requests.get(ref.path, ())]
     withheld = [call for ref in sending for part in linked for call in part.withheld.get(ref.path, ())]
     own_faults = [fault for part in linked for fault in part.faults]

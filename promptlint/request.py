@@ -28,6 +28,15 @@ class Axis(StrEnum):
     DEPLOYMENT = "deployment"
 
 
+class Carrier(StrEnum):
+    """What in the code brings a varying value in, where that tells how it varies."""
+
+    PARAMETER = "parameter"  # of code that is called from outside
+    LOOP_VARIABLE = "loop variable"
+    COUNTER = "counter"  # a number that a loop counts
+    TYPED = "typed"  # what a call gives that the user types
+
+
 class Moment(IntEnum):
     """When an expression is evaluated, relative to the requests that share a prefix."""
 
@@ -58,6 +67,9 @@ class Cause:
     conditional: str | None = None
     """"threshold", "error", "command" or "configuration" when the source is only reached under such a guard."""
     because: str | None = None
+    carrier: Carrier | None = None
+    said: bool = False
+    """Whether it is what somebody says, in its own words."""
     within: bool = False
     """Whether it is inside one element that something varies, and not which elements there are or in which order."""
 

@@ -56,12 +56,12 @@ from promptlint.api import (
     certainty,
     evidence,
     in_words,
-    keeps_history,
     leaves_out_history,
     reaches_minimum,
     rule,
     shared_prefix,
     takes_no_marker,
+    takes_one_marker,
     unmarked,
     worth_a_word,
 )
@@ -69,7 +69,7 @@ from promptlint.api import (
 
 @rule("PL403", kind="missing-breakpoint", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
-    turns, partly = keeps_history(request), leaves_out_history(request)
+    turns, partly = request.reuse.turns, leaves_out_history(request)
     prefix = Interval(0, 0) if partly else shared_prefix(request)
     enough = reaches_minimum(prefix, request.facts)
     lacking = (unmarked(request) or partly) and request.facts.caches and not takes_no_marker(request)
@@ -82,7 +82,7 @@ def check(request: Request) -> Iterator[Finding]:
         advice = 'add {"cachePoint": {"type": "default"}} behind the last block that later requests repeat'
     elif request.api.startswith("strands.") and request.site.provider.startswith("bedrock"):
         advice = 'give BedrockModel cache_config=CacheConfig(strategy="auto"): it sets the cache points'
-    elif turns and request.api.startswith("anthropic.") and "request cache_control" not in request.facts.refuses:
+    elif takes_one_marker(request):
         advice = 'pass cache_control={"type": "ephemeral"} with the request: it marks the newest block of each turn'
     else:
         last = "last block of the newest message of each turn" if turns else "last constant block"

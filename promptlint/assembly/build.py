@@ -74,6 +74,7 @@ from promptlint.link.values import (
 from promptlint.request import (
     WRAPPED,
     Branch,
+    Carrier,
     Cause,
     Kind,
     Moment,
@@ -186,7 +187,7 @@ class _Builder(Layout):
         if facts.trigger != "explicit" and not compacts and (not self.sink.row.stateful or self._is_fresh()):
             told = list(self._lists_told(messages, texts))
             self.transcripts, self.rows_told = list(self._told_as_text(told)), list(self._rows_told(told))
-        self.input_in_last = {o.what for o in self._last_message_origins(messages, texts) if o.kind == "input"}
+        self.input_in_last = {o.name for o in self._last_message_origins(messages, texts) if o.kind == "input"}
         self.turn_level = self._turn_level(messages)
         self.kept_since = None if self._is_fresh() else self._kept_since()
         order = facts.order or ("tools", "system", "messages")
@@ -256,7 +257,7 @@ class _Builder(Layout):
         for choice, frame in self._choices(("tools",)):
             place = frame.module.span(choice.at)
             for cause in self._causes_of_test(Guard(choice.test), frame, without="reply"):
-                known = "opaque-call" not in cause.features or cause.what.startswith("the parameter ")
+                known = "opaque-call" not in cause.features or cause.carrier is Carrier.PARAMETER
                 said = known and cause.kind in ("state", "user") and self._asks_of_text(choice.test, frame)
                 counted = cause.kind == "counter" and (cause.conditional == "round" or cause.moment is Moment.CALL)
                 if said or counted or SWITCHED in cause.features:

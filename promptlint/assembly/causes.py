@@ -59,6 +59,7 @@ from promptlint.link.values import (
 from promptlint.request import (
     Axis,
     Breakpoint,
+    Carrier,
     Cause,
     Moment,
     Parameter,
@@ -89,6 +90,8 @@ MAX_UP = 3
 """Calls that are followed upwards from what writes to a place that is read."""
 _SAID_NAMES = re.compile(r"(^|_)user_?(input|message|msg|query|question|request|text|utterance|prompt)$", re.IGNORECASE)
 """Parameters that hold what a user says, and nothing about him."""
+_SAYS = re.compile(r"(\w+_)?(text|message|msg|question|query|input|utterance|update)")
+"""Parameters that are what somebody says, in its own words."""
 _ASKED = frozenset(("input", "user", "conditional"))
 """Kinds of origins that come in from outside, and what is decided by them."""
 _KEY_NAMES = re.compile(r"(^|_)(id|uuid|key|phone|jid)$")
@@ -316,26 +319,26 @@ class Causes:
                 return cause
 
     def _cause(self, origin: Origin) -> Cause | None:
-        kind, axes, what = origin.kind, origin.axes, origin.what
+        kind, axes, what, carrier = origin.kind, origin.axes, origin.what, origin.carrier
         features = origin.features
         if kind == "counter" and self._begins_anew(origin):
             return None
-        if kind == "conditional" and what.startswith("the parameter "):
+        if kind == "conditional" and carrier is Carrier.PARAMETER:
             decided = self._input(origin)
             if decided is None or (decided[0] == "user" and self._is_started_by_hand()):
                 return None
         tool = self._tool_at(origin.span) if kind in ("input", GROWN) else None
         if tool is not None:
             kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), f"what the model hands to {tool.name}()"
+            carrier = None
         elif kind == "input":
             decided = self._input(origin)
             if decided is None:
                 return None
             kind, axes = decided
         elif kind == "loop":
-            one = containers.says_whose(origin.what)
+            one = containers.says_whose(origin.name)
             kind, axes = "state", frozenset({Axis.USER, Axis.CONVERSATION} if one else {Axis.CALL})
-            what = f"the loop variable {origin.what}"
         elif kind == "history":
             kind, axes = "state", frozenset({Axis.TURN, Axis.CALL})
             how = "what is looked up with" if "opaque-call" in features else "text made from"
@@ -358,7 +361,7 @@ class Causes:
             kind, origin = "state", replace(origin, level=added)
         elif kind == "user" and axes & {Axis.CALL, Axis.TURN} and "opaque-call" in features:
             # Not what the user says, but what is looked up with it.
-            kind, what = "state", f"what is looked up with {what}"
+            kind, what, carrier = "state", f"what is looked up with {what}", None
         elif kind in ("time", "random") and self._is_entered_elsewhere(origin):
             return None
         guard = origin.guard
@@ -379,7 +382,20 @@ class Causes:
                 moment = Moment.SESSION
             elif "threshold" in often or (guard is None and self._changes_with_a_cut(origin)):
                 guard = "threshold"
-        return Cause(kind, what, origin.span, moment, axes, origin.grain, origin.steps, features, guard, origin.because)
+        return Cause(
+            kind,
+            what,
+            origin.span,
+            moment,
+            axes,
+            origin.grain,
+            origin.steps,
+            features,
+            guard,
+            origin.because,
+            carrier,
+            carrier is Carrier.TYPED or (carrier is Carrier.PARAMETER and _SAYS.fullmatch(origin.name) is not None),
+        )
 
     def _is_of_another_entry(self, place: Span) -> bool:
         """Whether a value comes in where another entry begins than on the way: a route that stores a setting."""
@@ -555,22 +571,18 @@ class Causes:
         if origin.span != self.root_span:
             # A parameter of other code: when it is filled in, and with what, is not known.
             return None
-        name = origin.what.removeprefix("the parameter ")
+        name = origin.name
         said = _SAID_NAMES.search(name) is not None
         if STABLE_NAMES.search(name) and not said:
             return None
         about_user = USER_NAMES.search(name) and not said
         if about_user or (_KEY_NAMES.search(name) and not TURN_NAMES.search(name)):
             return "user", frozenset({Axis.USER, Axis.CONVERSATION})
-        if (
-            self.chain.kind == "assumed"
-            and origin.what not in self.input_in_last
-            and not (said or TURN_NAMES.search(name))
-        ):
+        if self.chain.kind == "assumed" and name not in self.input_in_last and not (said or TURN_NAMES.search(name)):
             return None
         if self._is_started_by_hand() and (self.chain.loops or not TURN_NAMES.search(name)):
             return "user", frozenset({Axis.CONVERSATION})  # an option stays as it is in all turns
-        if said or origin.what in self.input_in_last or TURN_NAMES.search(name):
+        if said or name in self.input_in_last or TURN_NAMES.search(name):
             return "state", frozenset({Axis.CALL, Axis.TURN})
         if self.chain.entry is None:
             return None

@@ -68,6 +68,7 @@ from promptlint.link.values import (
 from promptlint.request import (
     Axis,
     Breakpoint,
+    Carrier,
     Cause,
     Kind,
     Moment,
@@ -191,7 +192,7 @@ class Layout(Arguments):
     def _may_be_said(self, origin: Origin) -> bool:
         """Whether what a kept list depends on may be what the other side said: a number that it gave is not."""
         function = self.ev.program.function_at(origin.span) if origin.kind == "input" else None
-        given = function.parameter(origin.what.removeprefix("the parameter ")) if function is not None else None
+        given = function.parameter(origin.name) if function is not None else None
         annotation = given.annotation if given is not None else None
         return origin.kind in _ASKED and (annotation is None or dotted(annotation) not in _NUMBERS)
 
@@ -680,7 +681,7 @@ def _decides(origin: Origin) -> bool:
         or SWITCHED in origin.features
         or origin.grain is not None
         or origin.guard in ("round", "threshold")
-        or origin.what.startswith("the parameter ")
+        or origin.carrier is Carrier.PARAMETER
         or origin.kind == "mode"
     )
 

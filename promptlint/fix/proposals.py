@@ -10,6 +10,7 @@ from promptlint.finding import Applicability, Edit, Finding, Fix, Region, Scope
 from promptlint.fix import clocks, frozen, history, markers, moves, objects, order, remarks
 from promptlint.fix.files import Files
 from promptlint.fix.module import Module
+from promptlint.gates.levels import takes_one_marker
 from promptlint.link.values import LISTED
 from promptlint.report import Report
 from promptlint.request import Breakpoint, Cause, Request
@@ -182,9 +183,8 @@ def _new_marker(finding: Finding, report: Report, module: Module) -> Iterator[_W
         yield _Way(UNSAFE, title, markers.behind_system(module, finding.site.span))
     if not request.api.startswith("anthropic."):
         return
-    if request.reuse.turns and f"request {markers.MARKER}" not in request.facts.refuses:
-        each = 'pass cache_control={"type": "ephemeral"} with the request: it marks the newest block of each turn'
-        yield _Way(UNSAFE, each, markers.on_request(module, finding.site.span))
+    if takes_one_marker(request):
+        yield _Way(UNSAFE, finding.advice, markers.on_request(module, finding.site.span))
     yield _Way(UNSAFE, title, markers.on_system(module, finding.site.span))
 
 

@@ -5,7 +5,6 @@ Rules read the verdicts (``Request.breaks``) and add words; none of them repeats
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +15,19 @@ from typing import Literal
 
 from promptlint.finding import Applicability, Confidence, Finding, Fix, Option, Region, Scope, Severity
 from promptlint.provider import Facts
-from promptlint.request import WRAPPED, Axis, Break, Breakpoint, Cause, Kind, Moment, Mutator, Request, Segment
+from promptlint.request import (
+    WRAPPED,
+    Axis,
+    Break,
+    Breakpoint,
+    Carrier,
+    Cause,
+    Kind,
+    Moment,
+    Mutator,
+    Request,
+    Segment,
+)
 from promptlint.span import Span, Step
 from promptlint.tokens import UNKNOWN, ZERO, Interval
 
@@ -139,8 +150,6 @@ def _covers(ahead: Break, broken: Break) -> bool:
     return ahead.scope is broken.scope and as_loud
 
 
-SAYS = re.compile(r"^(the parameter (\w+_)?(text|message|msg|question|query|input|utterance|update)|input\(.*\))$")
-"""How a cause is called that is what somebody says, in its own words."""
 _VAGUE = frozenset(("state", "user", "counter", "conditional", "opaque"))
 
 
@@ -255,6 +264,12 @@ def leaves_out_history(request: Request) -> bool:
 def takes_no_marker(request: Request) -> bool:
     """Whether the form of a request has no place for its provider's marker: OpenAI's, sent to Anthropic."""
     return request.site.provider == "anthropic" and request.api.startswith("openai.")
+
+
+def takes_one_marker(request: Request) -> bool:
+    """Whether kept turns are cached with one field of the request, which marks the newest block of each turn."""
+    taken = request.api.startswith("anthropic.") and "request cache_control" not in request.facts.refuses
+    return taken and keeps_history(request)
 
 
 def worth_a_word(tokens: Interval) -> bool:
@@ -557,7 +572,7 @@ def _is_reached(cause: Cause) -> bool:
 def how_often(broken: Break) -> str:
     """When the bytes of the cause change, for a message: "changes on every turn"."""
     cause, per_turn = broken.cause, broken.scope is Scope.TURN
-    if cause.kind == "conditional" and cause.conditional == "command" and SAYS.match(cause.what):
+    if cause.kind == "conditional" and cause.conditional == "command" and cause.said:
         return "changes with what the user says"
     if cause.conditional in ("command", "round") or _is_reached(cause):
         return f"changes {_GUARDS[cause.conditional or '']}"
@@ -691,7 +706,7 @@ def _stands(request: Request, index: int, cause: Cause, scope: Scope) -> bool:
 def _is_of_an_answer(segment: Segment, cause: Cause) -> bool:
     """Whether tools were asked for elsewhere, and a number by which the answer was found is all that varies in them."""
     numbered = cause.kind == "counter" and segment.repeats
-    return numbered or (cause.what.startswith("the loop variable ") and "opaque-call" in cause.features)
+    return numbered or (cause.carrier is Carrier.LOOP_VARIABLE and "opaque-call" in cause.features)
 
 
 def _loudness(cause: Cause, scope: Scope, region: Region, gap: float) -> Severity:

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity
 from promptlint.gates.levels import (
-    SAYS,
     certainty,
     evidence,
     keeps_history,
@@ -20,7 +19,7 @@ from promptlint.gates.levels import (
     unmarked,
 )
 from promptlint.provider import Invalidation
-from promptlint.request import LEFT_OUT, Branch, Cause, Kind, Parameter, Request, Siblings
+from promptlint.request import LEFT_OUT, Branch, Carrier, Cause, Kind, Parameter, Request, Siblings
 from promptlint.span import Span
 from promptlint.tokens import Interval
 
@@ -114,15 +113,14 @@ def as_intended(found: T) -> T:
 
 def _of_a_round(cause: Cause, parameter: Parameter) -> bool:
     """Whether a value that the code does not name is that of one round of a loop: of a model that is tried, say."""
-    return not parameter.alternatives and cause.what.startswith("the loop variable ")
+    return not parameter.alternatives and cause.carrier is Carrier.LOOP_VARIABLE
 
 
 def _asked_for(cause: Cause, parameter: Parameter) -> bool:
     """Whether a change is what somebody asks for now and then: a command, an option of the caller."""
     if cause.conditional not in (None, "round"):
         return True
-    handed = cause.what.startswith("the parameter ")
-    return handed and not (parameter.alternatives and SAYS.match(cause.what))
+    return cause.carrier is Carrier.PARAMETER and not (parameter.alternatives and cause.said)
 
 
 def _level(request: Request, cause: Cause, parameter: Parameter) -> tuple[Severity, Confidence]:

@@ -1,4 +1,4 @@
-"""What calls of its methods leave in an object, and what of it a constructor that makes and keeps one puts in first."""
+"""What a constructor that makes an object and keeps it has put into it by calls of its methods."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from promptlint.code.expression import Attr, Call, Either, Expr, Mutate, is_this, unchanged
 from promptlint.code.index import Function
-from promptlint.frozen import replace
 from promptlint.link import state
+from promptlint.link.leaving import left_by, under
 from promptlint.link.values import Instance, Routine, Value
 
 if TYPE_CHECKING:
@@ -65,57 +65,10 @@ def _filled(ev: Evaluator, base: Instance, name: str, before: Value, frame: Fram
             result = left_by(ev, Routine(method, None, base), call, name, value, frame) or value
         else:
             continue
-        for guard in reversed(call.guards if result is not value else ()):
-            result = ev.under(guard, result, value, frame)
-        value = result
+        if result is not value:
+            value = under(ev, call.guards, result, value, frame)
     return value
 
 
 def _is_field(node: Expr, this: str, kept: str) -> bool:
     return isinstance(node, Attr) and node.name == kept and is_this(node.base, this)
-
-
-MAX_METHODS = 3
-"""Methods of one object that call each other, and are followed."""
-
-
-def left_by(
-    ev: Evaluator, routine: Routine, call: Call, name: str, value: Value | None, frame: Frame, depth: int = 0
-) -> Value | None:
-    """What a call of a method leaves in an attribute of its object, which held ``value``; ``None``: not known."""
-    method, base = routine.function, routine.this
-    assert isinstance(base, Instance)
-    summary, this = ev.summary(method), method.parameters[0].name
-    expr = summary.exit.get(f"{this}.{name}")
-    ways = summary.calls if expr is None else ()
-    own = [c for c in ways if isinstance(c.func, Attr) and is_this(c.func.base, this)]
-    if expr is None and not own:
-        return value
-    target = ev.activation(routine, call, frame) if value is not None and depth < MAX_METHODS else None
-    if target is None or value is None:
-        return None
-    if expr is not None:
-        target.this = replace(base, overrides={**base.overrides, name: value})
-        target.arguments[this] = target.this
-        return run(ev, method, expr, target)
-    for inner in own:
-        assert isinstance(inner.func, Attr)
-        called = ev.program.method(base.cls, inner.func.name)
-        if called is None or not called.is_method or called in ev.running:
-            continue
-        left = left_by(ev, Routine(called, None, base), inner, name, value, target, depth + 1)
-        if left is None:
-            return None
-        for guard in reversed(inner.guards):
-            left = ev.under(guard, left, value, target)
-        value = left
-    return value
-
-
-def run(ev: Evaluator, function: Function, expr: Expr, target: Frame) -> Value:
-    """What ``expr`` of a function is in one activation of it, which counts as running meanwhile."""
-    ev.running.append(function)
-    try:
-        return ev.eval(expr, target)
-    finally:
-        ev.running.pop()

@@ -42,7 +42,7 @@ from promptlint.link.values import (
     options,
     union,
 )
-from promptlint.request import Axis
+from promptlint.request import Axis, Carrier
 from promptlint.span import Span
 
 if TYPE_CHECKING:
@@ -135,8 +135,13 @@ def _is_injected(ev: Evaluator, default: ast.expr, module: Module) -> bool:
 
 def entry_value(frame: Frame, name: str, span: Span) -> Hole:
     """A parameter that the outside fills in."""
-    origin = Origin("input", f"the parameter {name}", span, frame.level, frozenset({Axis.CALL}))
-    return Hole(name, span, (origin,), root=True)
+    return Hole(name, span, (handed_in(name, span, frame.level),), root=True)
+
+
+def handed_in(name: str, span: Span, level: int) -> Origin:
+    """The source that a parameter is which the outside fills in."""
+    axes = frozenset({Axis.CALL})
+    return Origin("input", f"the parameter {name}", span, level, axes, carrier=Carrier.PARAMETER, name=name)
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -195,17 +195,11 @@ def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
         return values
 
     def under(value: Value, other: set[tuple[str, Span, tuple[Guard, ...]]], guard: Guard) -> Value:
-        def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-            return tuple(
-                e if (e.kind, e.span, e.guards) in other else replace(e, guards=(guard, *e.guards)) for e in edits
-            )
+        def mark(edit: Edit) -> Edit:
+            known = (edit.kind, edit.span, edit.guards) in other
+            return edit if known else replace(edit, guards=(guard, *edit.guards))
 
-        if not isinstance(value, Seq):
-            return value
-        items = tuple(
-            replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items
-        )
-        return replace(value, items=items, edits=mark(value.edits))
+        return _with_edits(value, mark) if isinstance(value, Seq) else value
 
     return [under(values[0], changes[1], Guard(test)), under(values[1], changes[0], Guard(test, sense=False))]
 
@@ -230,34 +224,31 @@ def _only_then(origin: Origin) -> Origin:
     return replace(origin, guard=origin.guard or "threshold") if origin.what == ELAPSED else origin
 
 
+def _with_edits(value: Seq, mark: Callable[[Edit], Edit]) -> Seq:
+    """The list with every change of old elements as ``mark`` leaves it."""
+    items = tuple(
+        replace(i, edits=tuple(map(mark, i.edits))) if isinstance(i, (Base, History)) and i.edits else i
+        for i in value.items
+    )
+    return replace(value, items=items, edits=tuple(map(mark, value.edits)))
+
+
 def under(value: Value, before: Value, guards: tuple[Guard, ...]) -> Value:
     """The value with everything that changes old elements, and did not in ``before``, standing under ``guards``."""
-    if not guards or not isinstance(value, Seq):
-        return value
-    known = set(map(id, _all_edits(before)))
-
-    def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-        return tuple(e if id(e) in known else replace(e, guards=(*guards, *e.guards)) for e in edits)
-
-    items = tuple(
-        replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items
-    )
-    return replace(value, items=items, edits=mark(value.edits))
+    return _with_new(value, before, lambda e: replace(e, guards=(*guards, *e.guards))) if guards else value
 
 
 def commanded(value: Value, before: Value) -> Value:
     """The value with everything that changes old elements, and did not in ``before``, done on a command."""
+    return _with_new(value, before, lambda e: replace(e, guard=e.guard or "command"))
+
+
+def _with_new(value: Value, before: Value, mark: Callable[[Edit], Edit]) -> Value:
+    """The value with every change of old elements that was not made in ``before`` as ``mark`` leaves it."""
     if not isinstance(value, Seq):
         return value
     known = set(map(id, _all_edits(before)))
-
-    def mark(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-        return tuple(e if id(e) in known else replace(e, guard=e.guard or "command") for e in edits)
-
-    items = tuple(
-        replace(i, edits=mark(i.edits)) if isinstance(i, (Base, History)) and i.edits else i for i in value.items
-    )
-    return replace(value, items=items, edits=mark(value.edits))
+    return _with_edits(value, lambda e: e if id(e) in known else mark(e))
 
 
 def retold(value: Value) -> One | None:

@@ -46,7 +46,7 @@ from promptlint.link.values import (
     text,
     union,
 )
-from promptlint.request import Axis
+from promptlint.request import Axis, Carrier
 from promptlint.span import Span
 
 if TYPE_CHECKING:
@@ -341,19 +341,15 @@ def whose(deps: Origins, name: str, shown: str) -> Origins:
     def told(origin: Origin) -> bool:
         return origin.kind == "input" or (origin.kind == "user" and Axis.TURN in origin.axes)
 
-    return tuple(
-        Origin("user", shown, o.span, o.level, axes, o.grain, o.steps, o.features, o.guard, o.because) if told(o) else o
-        for o in deps
-    )
-
-
-_COUNTED = "the counter "
+    return tuple(replace(o, kind="user", what=shown, axes=axes, carrier=None) if told(o) else o for o in deps)
 
 
 def _looked_up(key: Value) -> Origins:
     """What an element found under ``key`` depends on: at a number that a loop counts stands no count."""
     return tuple(
-        replace(o, kind="loop", what=o.what.removeprefix(_COUNTED)) if o.what.startswith(_COUNTED) else o
+        replace(o, kind="loop", what=f"the loop variable {o.name}", carrier=Carrier.LOOP_VARIABLE)
+        if o.carrier is Carrier.COUNTER
+        else o
         for o in key.origins()
     )
 
@@ -361,7 +357,7 @@ def _looked_up(key: Value) -> Origins:
 def _uncounted(key: Value) -> Hole:
     """A key without what it owes to counters."""
     span = next((o.span for o in key.origins()), NONE_SPAN)
-    return Hole("key", span, tuple(o for o in key.origins() if not o.what.startswith(_COUNTED)))
+    return Hole("key", span, tuple(o for o in key.origins() if o.carrier is not Carrier.COUNTER))
 
 
 def _keyed(value: Value, deps: Origins) -> Value:

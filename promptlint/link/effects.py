@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import (
@@ -12,6 +12,7 @@ from promptlint.code.expression import (
     Clause,
     Expr,
     Field,
+    LoopState,
     begun_as,
     cell,
     is_this,
@@ -20,7 +21,7 @@ from promptlint.code.expression import (
 from promptlint.code.index import Function
 from promptlint.frozen import replace
 from promptlint.link import externals, lent, loops, objects, state
-from promptlint.link.begun import left_by, run
+from promptlint.link.leaving import left_by, run, under
 from promptlint.link.values import (
     Const,
     External,
@@ -200,43 +201,51 @@ def _after_calls(ev: Evaluator, base: Instance, name: str, node: Field, frame: F
     value = base.given(name) or state.initial(ev, base, name, base.span)
     for routine, call in _made_by(ev, node, frame) or ():
         routine = replace(routine, this=base)
-        if len(call.loops) > len(node.made.loops):
-            left = _left_by_rounds(ev, routine, call, name, value, frame, node.made)
+        rounds = [ev.summary(frame.function).loops.get(loop) for loop in call.loops[len(node.made.loops) :]]
+        outermost = rounds[0] if rounds else None
+        if rounds:
+            left = _left_by_rounds(ev, routine, call, name, value, frame, rounds)
         else:
             left = left_by(ev, routine, call, name, value, frame)
         if left is None or value is None:
             return left
-        for guard in reversed(call.guards[len(node.made.guards) :]) if call.loops == node.made.loops else ():
-            left = ev.under(guard, left, value, frame)
-        value = left
+        tests = call.guards if outermost is None else outermost.guards
+        value = under(ev, tests[len(node.made.guards) :], left, value, frame)
     return value
 
 
+class _NotKnown(Exception):
+    """One round of a loop leaves something in a list that cannot be told."""
+
+
 def _left_by_rounds(
-    ev: Evaluator, routine: Routine, call: Call, name: str, value: Value | None, frame: Frame, made: Call
+    ev: Evaluator,
+    routine: Routine,
+    call: Call,
+    name: str,
+    value: Value | None,
+    frame: Frame,
+    rounds: Sequence[LoopState | None],
 ) -> Value | None:
-    """What a call in loops that began since the object was made leaves in a list, with one element after the other."""
-    if not isinstance(value, Seq):
-        return None
-    rounds = [ev.summary(frame.function).loops.get(loop) for loop in call.loops[len(made.loops) :]]
+    """What a call in some loops, one inside the other, leaves in a list, with one element after the other."""
     clauses: list[Clause] = [(r.id, r.iterable, ()) for r in rounds if r is not None and r.iterable is not None]
-    if len(clauses) < len(rounds):
+    if len(clauses) < len(rounds) or rounds[0] is None or not isinstance(value, Seq):
         return None
-    guards = call.guards[len(made.guards) :]
+    guards = call.guards[len(rounds[0].guards) :]
     tests = tuple(guard.test for guard in guards if guard.sense and guard.test is not None)
     clauses[-1] = (*clauses[-1][:2], tests)
-    empty, known = replace(value, items=(), edits=()), True
+    empty = replace(value, items=(), edits=())
 
     def add(inner: Frame) -> list[Item]:
-        nonlocal known
         left = left_by(ev, routine, call, name, empty, inner)
         if not isinstance(left, Seq) or left.edits:
-            known = False
-            return []
+            raise _NotKnown
         return [i if len(tests) == len(guards) else i.maybe() for i in left.items]
 
-    result = loops.filled(ev, value, clauses, add, frame, ev.span(frame, call))
-    return result if known else None
+    try:
+        return loops.filled(ev, value, clauses, add, frame, ev.span(frame, call))
+    except _NotKnown:
+        return None
 
 
 def _set_by_maker(ev: Evaluator, base: Instance, name: str) -> bool:

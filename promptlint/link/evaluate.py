@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from promptlint.code.expression import (
     After,
@@ -109,10 +109,6 @@ from promptlint.link.values import (
     union,
 )
 from promptlint.span import Span, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 MAX_EVAL_DEPTH = 300
 MAX_CALL_DEPTH = 14
@@ -1025,22 +1021,23 @@ class Evaluator:
         known = self._deps.get(node)
         if known is None:
             self._deps[node] = frozenset()
-            known = frozenset(self._find_loops(node))
-            self._deps[node] = known
+            known = self._deps[node] = self._find_loops(node)
         return known
 
-    def _find_loops(self, node: Expr) -> Iterator[int]:
-        if isinstance(node, (Element, Phi)):
-            yield node.loop
-        own = frozenset(loop for loop, _, _ in node.clauses) if isinstance(node, Comp) else frozenset()
+    def _find_loops(self, node: Expr) -> frozenset[int]:
+        found = {node.loop} if isinstance(node, (Element, Phi)) else set()
         for child in children(node):
-            yield from self.loops_of(child) - own
+            found |= self.loops_of(child)
+        if isinstance(node, Comp):
+            found.difference_update(loop for loop, _, _ in node.clauses)
         if isinstance(node, AfterLoop):
-            step = node.phi.state.steps.get(node.phi.name)
+            state = node.phi.state
+            step = state.steps.get(node.phi.name)
             if step is not None:
-                yield from self.loops_of(step) - {node.phi.loop}
-            if node.phi.state.iterable is not None:
-                yield from self.loops_of(node.phi.state.iterable)
+                found |= self.loops_of(step) - {node.phi.loop}
+            if state.iterable is not None:
+                found |= self.loops_of(state.iterable)
+        return frozenset(found)
 
     def loop_state(self, frame: Frame, loop: int) -> LoopState | None:
         return self.summary(frame.function).loops.get(loop)

@@ -40,7 +40,7 @@ from promptlint.link.values import (
     text,
     union,
 )
-from promptlint.request import Axis
+from promptlint.request import Axis, Carrier
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
@@ -394,6 +394,7 @@ def source(row: SourceRow, span: Span, level: int, shown: str) -> Value:
         row.grain,
         (Step(span, _source_words(row), row.because),),
         because=row.because,
+        carrier=Carrier.TYPED if row.kind == "user" and Axis.TURN in axes else None,
     )
     if row.kind == "unordered":
         return Seq("list", (Rest(Hole(shown, span, persistent=True), span),), span, (origin,))

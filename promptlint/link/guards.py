@@ -20,8 +20,8 @@ from promptlint.code.expression import (
     Star,
     Test,
     called_name,
-    children,
     is_none,
+    within,
 )
 from promptlint.code.expression import Call as CallNode
 from promptlint.code.expression import Global as GlobalNode
@@ -69,6 +69,8 @@ TELLS_BRIEFLY = re.compile(
 _SECONDS = "total_seconds"
 MAX_DEPTH = 4
 """Calls that are followed upwards to the test that decides about a change."""
+MAX_PARTS = 120
+"""Nodes of a test that are looked at."""
 
 
 def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tuple[str, float | None]:
@@ -250,11 +252,9 @@ def _key_of(node: Expr) -> str:
     return key.value if isinstance(key, Literal) and isinstance(key.value, str) else ""
 
 
-def parts_of(node: Expr, depth: int = 0) -> Iterator[Expr]:
-    yield node
-    if depth < 8:
-        for child in children(node):
-            yield from parts_of(child, depth + 1)
+def parts_of(node: Expr) -> Iterator[Expr]:
+    """A test and what it is made of."""
+    return within((node,), MAX_PARTS)
 
 
 def _is_first(node: Expr) -> bool:

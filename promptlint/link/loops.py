@@ -66,7 +66,7 @@ from promptlint.link.values import (
     truth,
     union,
 )
-from promptlint.request import Axis
+from promptlint.request import Axis, Carrier
 from promptlint.span import Span
 
 if TYPE_CHECKING:
@@ -111,7 +111,12 @@ def element(ev: Evaluator, node: Element, frame: Frame) -> Value:
     state = ev.loop_state(frame, node.loop)
     level = frame.level_at(state.around if state is not None else (node.loop,))
     name, span = ev.snippet(frame, node.at), ev.span(frame, node)
-    return _varied(value, Origin("loop", name, span, level, frozenset({Axis.CALL})), name, span)
+    return _varied(value, _iterated(name, span, level), name, span)
+
+
+def _iterated(name: str, span: Span, level: int) -> Origin:
+    axes, what = frozenset({Axis.CALL}), f"the loop variable {name}"
+    return Origin("loop", what, span, level, axes, carrier=Carrier.LOOP_VARIABLE, name=name)
 
 
 def _varied(value: Value, origin: Origin, name: str, span: Span, depth: int = 0) -> Value:
@@ -139,7 +144,9 @@ def _varied(value: Value, origin: Origin, name: str, span: Span, depth: int = 0)
 
 
 def _counting(origin: Origin) -> Origin:
-    return replace(origin, kind="counter", what=f"the counter {origin.what}", axes=origin.axes | {Axis.TURN})
+    """A loop variable as the number that it is."""
+    axes = origin.axes | {Axis.TURN}
+    return replace(origin, kind="counter", what=f"the counter {origin.name}", axes=axes, carrier=Carrier.COUNTER)
 
 
 def any_element(sequence: Seq, span: Span, name: str) -> Value:
@@ -362,7 +369,7 @@ def _each(
     for item in sequence.items:
         if isinstance(item, Base):
             passed, _ = _each(ev, clauses[1:], make, _bind(frame, loop, item.value), span)
-            result.append(_passed_on(item, passed[0], whole) if len(passed) == 1 else item)
+            result.append(_as_part_of(item, passed[0], whole=whole) if len(passed) == 1 else item)
             continue
         value = _taken(item, span)
         if isinstance(item, Rest):
@@ -381,8 +388,7 @@ def _each(
         for made in inner:
             if open_tests and not isinstance(item, History):
                 made = conditions.picked(made, open_tests)
-            part = _as_part_of(item, made, bool(open_tests))
-            result.append(_settled_again(item, part, whole))
+            result.append(_as_part_of(item, made, bool(open_tests), whole))
     return result, order
 
 
@@ -394,8 +400,12 @@ def _tests(ev: Evaluator, tests: tuple[Expr, ...], frame: Frame) -> list[Value] 
     return [value for value in values if truth(value) is None]
 
 
-def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
-    """What one element of the source became, with how often the source holds it."""
+def _as_part_of(item: Item, made: Item, filtered: bool = False, whole: bool = False) -> Item:
+    """What one element of the source became, with how often the source holds it.
+
+    Old elements are as they were, or shortened or masked. A loop that goes through the ``whole`` of what is kept makes
+    them alike again before they are sent: a change that kept elements had before is none then.
+    """
     if isinstance(item, One):
         if isinstance(made, One) and item.inserted is not None:
             made = replace(made, inserted=item.inserted)
@@ -404,9 +414,14 @@ def _as_part_of(item: Item, made: Item, filtered: bool) -> Item:
         guards = made.guards or item.guards
         original = item.held if item.original is None else item.original
         optional = item.optional or filtered
-        return replace(item, held=made.value, optional=optional, rendered=made.span, guards=guards, original=original)
+        part = replace(item, held=made.value, optional=optional, rendered=made.span, guards=guards, original=original)
+        again = _shortened(made, guards, whole) if whole and part.edits else None
+        if again is None or all(e.span != again.span for e in part.edits):
+            return part
+        return replace(part, edits=(*part.edits, again))
     if isinstance(item, Base):
-        return _passed_on(item, made)
+        edit = _shortened(made, made.guards, whole)
+        return replace(item, edits=(*item.edits, edit)) if edit is not None else item
     if isinstance(made, One):
         of = item.of if isinstance(item, Many) and item.of is not None else item.value
         return Many(made.value, made.span, True, made.guards, of)
@@ -417,13 +432,7 @@ _VARYING = frozenset(("time", "random", "counter"))
 """Kinds of origins of what looks other each time it is made."""
 
 
-def _passed_on(old: Base, made: Item, whole: bool = False) -> Base:
-    """Old elements as a loop leaves them: as they were, or shortened or masked; ``whole``: it goes through them all."""
-    edit = _shortened(made, whole)
-    return replace(old, edits=(*old.edits, edit)) if edit is not None else old
-
-
-def _shortened(made: Item, whole: bool) -> Edit | None:
+def _shortened(made: Item, guards: tuple[Guard, ...], whole: bool) -> Edit | None:
     """The change of an old element whose text is cut or masked, if it is."""
     alike = whole and not any(o.kind in _VARYING for o in made.value.origins())
     maps = [option for option in options(made.value) if isinstance(option, Map)]
@@ -435,16 +444,8 @@ def _shortened(made: Item, whole: bool) -> Edit | None:
             if isinstance(value, Seq):
                 cut = next((e.what for e in value.edits if e.kind == LEFT_OUT), None)
             if cut is not None:
-                return Edit("rewrite", entry.span, cut, made.guards, value=value, alike=alike)
+                return Edit("rewrite", entry.span, cut, guards, value=value, alike=alike)
     return None
-
-
-def _settled_again(item: Item, made: Item, whole: bool) -> Item:
-    """Kept elements that a loop made alike again before they are sent: a change that they had before is none."""
-    edit = _shortened(made, whole) if isinstance(item, History) and isinstance(made, History) else None
-    if edit is None or not isinstance(made, History) or not any(e.span == edit.span for e in made.edits):
-        return made
-    return replace(made, edits=(*made.edits, edit))
 
 
 def phi(ev: Evaluator, node: Phi, frame: Frame) -> Value:
@@ -612,9 +613,7 @@ def _template_of(source: Item, old: Value, new: Value) -> Value:
     """What was added between ``old`` and ``new`` for each of the elements that ``source`` stands for."""
     if isinstance(old, Seq) and isinstance(new, Seq):
         known = set(map(id, old.items))
-        items = tuple(
-            i if id(i) in known or not isinstance(i, One) else _as_part_of(source, i, filtered=False) for i in new.items
-        )
+        items = tuple(i if id(i) in known or not isinstance(i, One) else _as_part_of(source, i) for i in new.items)
         return replace(new, items=items)
     if isinstance(old, Text) and isinstance(new, Text):
         known = set(map(id, old.pieces))

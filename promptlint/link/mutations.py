@@ -383,10 +383,8 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
 
 def _marked(old: Value, new: Value) -> Value | None:
     if isinstance(old, Map) and isinstance(new, Map):
-        entries = dict(old.entries)
-        for key in MARKERS & new.entries.keys():
-            entries[key] = new.entries[key]
-        return old.holding(entries)
+        marks = {key: entry for key, entry in new.entries.items() if key in MARKERS}
+        return old.holding({**old.entries, **marks})
     return None
 
 

@@ -22,7 +22,6 @@ from promptlint.link.values import (
     External,
     Hole,
     Instance,
-    Origin,
     Routine,
     Type,
     Value,
@@ -30,7 +29,6 @@ from promptlint.link.values import (
     options,
     text,
 )
-from promptlint.request import Axis
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
@@ -194,8 +192,7 @@ def attribute(ev: Evaluator, base: Instance, name: str, span: Span, frame: Frame
     if base.init is None and not base.exact and _is_given(ev, base.cls, name, span):
         if (made := _given_where_made(ev, base.cls, name, span)) is not None:
             return made
-        origin = Origin("input", f"the parameter {name}", base.span, CALL, frozenset({Axis.CALL}))
-        return Hole(name, span, (origin,), root=True)
+        return Hole(name, span, (binding.handed_in(name, base.span, CALL),), root=True)
     if ev.filling and (old := ev.filling.get((base.cls, name))) is not None:
         return old
     key = (base.cls, base.init, name, base.exact, base.level)

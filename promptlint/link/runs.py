@@ -148,7 +148,7 @@ def _changed(ev: Evaluator, builder: Function) -> set[str] | None:
     keys: set[str] = set()
     for node in _added(ev, builder):
         if isinstance(node, Routine):
-            keys.update(_set_in(node.function))
+            keys.update(_keys_set_by(node.function))
         elif isinstance(node, External) and node.name.endswith(".ToolNode"):
             keys.add(MESSAGES)
         else:
@@ -162,7 +162,7 @@ def _added(ev: Evaluator, builder: Function) -> Iterator[Value]:
         yield from options(ev.resolve(call.args[-1], ev.generic(builder)))
 
 
-def _set_in(node: Function) -> Iterator[str]:
+def _keys_set_by(node: Function) -> Iterator[str]:
     """The constant keys that a function writes, or that stand in a dict or in a state that it makes."""
     for inner in ast.walk(node.node):
         match inner:
@@ -210,7 +210,7 @@ def _state(ev: Evaluator, builder: Function, given: Hole, seen: Map) -> Value:
     """
     written: dict[str, Entry] = {}
     routines = tuple(dict.fromkeys(o.function for o in _added(ev, builder) if isinstance(o, Routine)))
-    for key in sorted({key for node in routines for key in _set_in(node)} - {MESSAGES}):
+    for key in sorted({key for node in routines for key in _keys_set_by(node)} - {MESSAGES}):
         written[key] = Entry(Lazy(partial(_under, ev, routines, key, given, seen)), given.span)
     return Map(written, given.span, rest=(given,)) if written else given
 

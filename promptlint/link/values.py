@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from promptlint.frozen import record, replace
-from promptlint.request import Axis
+from promptlint.request import Axis, Carrier
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
@@ -40,7 +40,10 @@ AnyItem = TypeVar("AnyItem", bound="Item")
 
 @record(frozen=True, slots=True)
 class Origin:
-    """A source that a value depends on; becomes a ``Cause`` in the request. ``level`` says how often it runs."""
+    """A source that a value depends on; becomes a ``Cause`` in the request. ``level`` says how often it runs.
+
+    ``what`` is how a message calls it; what has a ``carrier`` is called ``name`` in the code.
+    """
 
     kind: str
     what: str
@@ -52,6 +55,8 @@ class Origin:
     features: frozenset[str] = frozenset()
     guard: str | None = None
     because: str | None = None
+    carrier: Carrier | None = None
+    name: str = ""
     key: int = field(init=False, repr=False, compare=False)
     """A number for what tells origins apart: kind, place, level and guard."""
 
@@ -62,18 +67,7 @@ class Origin:
     def via(self, step: Step) -> Origin:
         if len(self.steps) >= MAX_STEPS or (self.steps and self.steps[-1].span == step.span):
             return self
-        return Origin(
-            self.kind,
-            self.what,
-            self.span,
-            self.level,
-            self.axes,
-            self.grain,
-            (*self.steps, step),
-            self.features,
-            self.guard,
-            self.because,
-        )
+        return replace(self, steps=(*self.steps, step))
 
 
 _KEYS: dict[tuple[str, Span, int, str | None], int] = {}
@@ -930,7 +924,7 @@ def looked_up(origin: Origin) -> Origin:
     """What is found by what the user says, which is not what he says."""
     if origin.kind != "user" or Axis.TURN not in origin.axes:
         return origin
-    return replace(origin, kind="state", what=f"what is looked up with {origin.what}")
+    return replace(origin, kind="state", what=f"what is looked up with {origin.what}", carrier=None)
 
 
 def _kept(origins: Origins) -> Origins:
