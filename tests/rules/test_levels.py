@@ -52,15 +52,10 @@ def test_number_of_the_request_for_the_tools_is_not_in_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "words"),
-    [
-        ("the parameter user_input", "changes with what the user says"),
-        ("input()", "changes with what the user says"),
-        ("mode, which is switched in between,", "changes on a command of the user"),
-    ],
+    ("said", "words"), [(True, "changes with what the user says"), (False, "changes on a command of the user")]
 )
-def test_words_for_a_text_that_a_command_or_any_utterance_switches(what: str, words: str) -> None:
-    switched = replace(cause("conditional", Axis.TURN), what=what, conditional="command")
+def test_words_for_a_text_that_a_command_or_any_utterance_switches(said: bool, words: str) -> None:
+    switched = replace(cause("conditional", Axis.TURN), said=said, conditional="command")
     assert how_often(only(request(hole(switched), text(2_000), history(), question()))) == words
 
 

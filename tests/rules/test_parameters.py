@@ -10,7 +10,7 @@ from promptlint import registry
 from promptlint.assembly.usage import CACHED, PROMPT
 from promptlint.finding import Confidence, Finding, Scope, Severity
 from promptlint.provider import facts, providers
-from promptlint.request import LEFT_OUT, Axis, Branch, Cause, Moment, Parameter, Request, Siblings, Usage
+from promptlint.request import LEFT_OUT, Axis, Branch, Carrier, Cause, Moment, Parameter, Request, Siblings, Usage
 from promptlint.span import Span, Step
 from tests.rules.build import (
     ASSUMED,
@@ -65,7 +65,7 @@ def test_value_that_may_be_all_that_is_sent_is_not_known_to_change() -> None:
 
 
 def test_value_of_one_round_of_a_loop_is_no_change_between_turns() -> None:
-    tried = replace(cause("state", Axis.CALL, line=12), what="the loop variable model")
+    tried = replace(cause("state", Axis.CALL, line=12), carrier=Carrier.LOOP_VARIABLE)
     assert not check("toggled-parameter", claude(parameter("thinking.budget_tokens", tried)))
     assert check("toggled-parameter", claude(parameter("thinking.budget_tokens", tried, values=("1000", "4000"))))
 
@@ -106,7 +106,7 @@ def test_each_parameter_is_reported_once() -> None:
             claude(replace(EFFORT, causes=(replace(SAID, conditional="command"),))), id="a command of the user"
         ),
         pytest.param(
-            claude(parameter("output_config.effort", replace(SAID, what="the parameter request"))),
+            claude(parameter("output_config.effort", replace(SAID, carrier=Carrier.PARAMETER))),
             id="an option of the caller",
         ),
     ],
@@ -209,7 +209,7 @@ def test_every_provider_keeps_a_cache_for_each_model() -> None:
     "subject",
     [
         claude(replace(ROUTED, causes=(replace(SAID, conditional="command"),))),
-        claude(replace(ROUTED, causes=(replace(SAID, what="the parameter request"),))),
+        claude(replace(ROUTED, causes=(replace(SAID, carrier=Carrier.PARAMETER),))),
         claude(ROUTED, facts=facts("unknown", None)),
     ],
     ids=["a command", "the caller", "an unknown provider"],
