@@ -160,6 +160,8 @@ class Causes:
         self.groups = 0
         self.input_in_last: set[str] = set()
         self.turn_level = 0
+        self.kept_since: int | None = None
+        """How often the object that keeps the history is made, where that is known."""
         self.on_way = dict.fromkeys(f.function for f in chain.frames)
         """The functions on the way, in its order: what is asked of one may use up what the next would need."""
         self.kept_names: frozenset[str] | None = None
@@ -179,7 +181,7 @@ class Causes:
             return Moment.SESSION
         loops = len(self.chain.loops)
         turn = self.turn_level
-        since = getattr(self, "kept_since", None)
+        since = self.kept_since
         if since is not None and level <= since:
             return Moment.SESSION
         if level == CALL and self.chain.kind == "script":
@@ -319,63 +321,23 @@ class Causes:
                 return cause
 
     def _cause(self, origin: Origin) -> Cause | None:
-        kind, axes, what, carrier = origin.kind, origin.axes, origin.what, origin.carrier
-        features = origin.features
-        if kind == "counter" and self._begins_anew(origin):
+        """What an origin is to this request; ``None`` when nothing varies between two sends of it."""
+        tool = self._tool_at(origin.span) if origin.kind in ("input", GROWN) else None
+        meant = self._meant(origin) if tool is None else _handed_to(tool, origin)
+        switched = SWITCHED in origin.features
+        if meant is None or (switched and not self._switches(origin)):
             return None
-        if kind == "conditional" and carrier is Carrier.PARAMETER:
-            decided = self._input(origin)
-            if decided is None or (decided[0] == "user" and self._is_started_by_hand()):
-                return None
-        tool = self._tool_at(origin.span) if kind in ("input", GROWN) else None
-        if tool is not None:
-            kind, axes, what = "state", frozenset({Axis.TURN, Axis.CALL}), f"what the model hands to {tool.name}()"
-            carrier = None
-        elif kind == "input":
-            decided = self._input(origin)
-            if decided is None:
-                return None
-            kind, axes = decided
-        elif kind == "loop":
-            one = containers.says_whose(origin.name)
-            kind, axes = "state", frozenset({Axis.USER, Axis.CONVERSATION} if one else {Axis.CALL})
-        elif kind == "history":
-            kind, axes = "state", frozenset({Axis.TURN, Axis.CALL})
-            how = "what is looked up with" if "opaque-call" in features else "text made from"
-            what = f"{how} the conversation so far"
-        elif (
-            kind in ("reply", "environment", "counter") and "opaque-call" in features and axes & {Axis.CALL, Axis.TURN}
-        ):
-            return None  # what is made of it may be one of a few things that seldom change
-        elif kind == "reply":
-            kind = "state"
-        elif kind == WRITTEN:
-            asked = self._writes(origin)
-            if asked is None:
-                return None
-            kind, origin = "state", replace(origin, guard=asked or origin.guard)
-        elif kind == GROWN:
-            added = self._added_at(origin)
-            if added is None or self._moment(added) < Moment.CALL:
-                return None
-            kind, origin = "state", replace(origin, level=added)
-        elif kind == "user" and axes & {Axis.CALL, Axis.TURN} and "opaque-call" in features:
-            # Not what the user says, but what is looked up with it.
-            kind, what, carrier = "state", f"what is looked up with {what}", None
-        elif kind in ("time", "random") and self._is_entered_elsewhere(origin):
-            return None
-        guard = origin.guard
+        if switched:
+            moment = Moment.LOOP if self.turn_level else Moment.CALL
+        elif tool is not None and origin.level > SESSION:
+            moment = Moment.LOOP if self.turn_level or self.chain.loops else Moment.CALL
+        else:
+            moment = self._moment(self._kept_at(replace(origin, level=meant.level)))
+        guard = meant.guard
         if origin.kind == "reply" and guard is None and self._compacts(origin.span):
             guard = "threshold"
         if guard is None and origin.kind in _ASKED and self._is_of_another_entry(origin.span):
             guard = "command"
-        moment = self._moment(self._kept_at(origin))
-        if tool is not None and origin.level > SESSION:
-            moment = Moment.LOOP if self.turn_level or self.chain.loops else Moment.CALL
-        if SWITCHED in features:
-            if not self._switches(origin):
-                return None
-            moment = Moment.LOOP if self.turn_level else Moment.CALL
         if moment >= Moment.CALL and self._kept_names():
             often = {self._how_often(span) for span in (origin.span, *(s.span for s in origin.steps))}
             if "anew" in often or self._begins_with(origin):
@@ -383,19 +345,55 @@ class Causes:
             elif "threshold" in often or (guard is None and self._changes_with_a_cut(origin)):
                 guard = "threshold"
         return Cause(
-            kind,
-            what,
+            meant.kind,
+            meant.what,
             origin.span,
             moment,
-            axes,
+            meant.axes,
             origin.grain,
             origin.steps,
-            features,
+            origin.features,
             guard,
             origin.because,
-            carrier,
-            carrier is Carrier.TYPED or (carrier is Carrier.PARAMETER and _SAYS.fullmatch(origin.name) is not None),
+            meant.carrier,
+            _is_said(meant),
         )
+
+    def _meant(self, origin: Origin) -> Origin | None:
+        """An origin with the kind, the axes and the words that it has in this request; ``None``: it does not vary."""
+        kind = origin.kind
+        doubtful = "opaque-call" in origin.features
+        if kind == "counter" and self._begins_anew(origin):
+            return None
+        if kind == "conditional" and origin.carrier is Carrier.PARAMETER:
+            decided = self._input(origin)
+            return None if decided is None or (decided[0] == "user" and self._is_started_by_hand()) else origin
+        if kind == "input":
+            decided = self._input(origin)
+            return replace(origin, kind=decided[0], axes=decided[1]) if decided is not None else None
+        if kind == "loop":
+            one = containers.says_whose(origin.name)
+            axes = frozenset({Axis.USER, Axis.CONVERSATION} if one else {Axis.CALL})
+            return replace(origin, kind="state", axes=axes)
+        if kind == "history":
+            what = f"{'what is looked up with' if doubtful else 'text made from'} the conversation so far"
+            return replace(origin, kind="state", axes=frozenset({Axis.TURN, Axis.CALL}), what=what)
+        if doubtful and origin.axes & {Axis.CALL, Axis.TURN}:
+            if kind in ("reply", "environment", "counter"):
+                return None  # what is made of it may be one of a few things that seldom change
+            if kind == "user":  # not what the user says, but what is looked up with it
+                return replace(origin, kind="state", what=f"what is looked up with {origin.what}", carrier=None)
+        if kind == "reply":
+            return replace(origin, kind="state")
+        if kind == WRITTEN:
+            asked = self._writes(origin)
+            return replace(origin, kind="state", guard=asked or origin.guard) if asked is not None else None
+        if kind == GROWN:
+            added = self._added_at(origin)
+            if added is None or self._moment(added) < Moment.CALL:
+                return None
+            return replace(origin, kind="state", level=added)
+        return None if kind in ("time", "random") and self._is_entered_elsewhere(origin) else origin
 
     def _is_of_another_entry(self, place: Span) -> bool:
         """Whether a value comes in where another entry begins than on the way: a route that stores a setting."""
@@ -587,6 +585,18 @@ class Causes:
         if self.chain.entry is None:
             return None
         return "user", frozenset({Axis.CONVERSATION})
+
+
+def _handed_to(tool: Function, origin: Origin) -> Origin:
+    """What the model says in a call of a tool."""
+    what = f"what the model hands to {tool.name}()"
+    return replace(origin, kind="state", axes=frozenset({Axis.TURN, Axis.CALL}), what=what, carrier=None)
+
+
+def _is_said(origin: Origin) -> bool:
+    if origin.carrier is Carrier.PARAMETER:
+        return _SAYS.fullmatch(origin.name) is not None
+    return origin.carrier is Carrier.TYPED
 
 
 def _is_seldom(guard: Guard) -> bool:
