@@ -52,6 +52,7 @@ from promptlint.link.values import (
     Routine,
     Seq,
     Value,
+    may_say_the_same,
     name_of,
     options,
     owner,
@@ -200,15 +201,9 @@ class Causes:
         if origin.level > CALL:
             return origin.level
         function = self.ev.program.function_at(origin.span)
-        if function is None:
+        if function is None or not (function in self.on_way or self._runs_between(function, (), (), 0)):
             return None
-        for frame in reversed(self.chain.frames):
-            if frame.function is function:
-                return objects.level_of_line(self.ev, frame, origin.span)
-            for call in self.ev.summary(frame.function).calls:
-                if called_name(call) == function.name:
-                    return frame.level_at(call.loops)
-        return None
+        return self._runs_at(function, origin.span, 0)
 
     def _begins_anew(self, origin: Origin) -> bool:
         """Whether a loop counts that sends nothing: each run of it counts from the beginning again."""
@@ -379,8 +374,8 @@ class Causes:
             what = f"{'what is looked up with' if doubtful else 'text made from'} the conversation so far"
             return replace(origin, kind="state", axes=frozenset({Axis.TURN, Axis.CALL}), what=what)
         if doubtful and origin.axes & {Axis.CALL, Axis.TURN}:
-            if kind in ("reply", "environment", "counter"):
-                return None  # what is made of it may be one of a few things that seldom change
+            if may_say_the_same(origin):
+                return None
             if kind == "user":  # not what the user says, but what is looked up with it
                 return replace(origin, kind="state", what=f"what is looked up with {origin.what}", carrier=None)
         if kind == "reply":

@@ -392,8 +392,12 @@ class _Summariser(Translator):
                 loop.steps[path] = step
         after: Env = {}
         for path, value in {**before, **end}.items():
-            if path in phis:
-                after[path] = AfterLoop(phis[path].at, phis[path]) if path in loop.steps else phis[path].before
+            if path in loop.steps:
+                # What had no place ahead of the loop stands where the loop changes it.
+                place = phis[path].at if phis[path].at != NOWHERE else loop.steps[path].at
+                after[path] = AfterLoop(place, phis[path])
+            elif path in phis:
+                after[path] = phis[path].before
             else:
                 after[path] = value
         self.env = after

@@ -868,6 +868,11 @@ def as_it_was(origin: Origin) -> Origin:
     return replace(origin, level=min(origin.level, SESSION), axes=axes)
 
 
+def may_say_the_same(origin: Origin) -> bool:
+    """Whether a value is made by unknown code of what is new each time: it may be one of a few that seldom change."""
+    return origin.kind in ("reply", "environment", "counter") and "opaque-call" in origin.features
+
+
 def of_grown(item: History) -> Origins:
     """What text made of a list depends on besides what its elements say: that there are more of them each time."""
     if item.level < CALL:
@@ -877,7 +882,8 @@ def of_grown(item: History) -> Origins:
         return ()
     if all(isinstance(t, Text) and t.literal for t in told):
         return ()
-    if any(o.axes & {Axis.CALL, Axis.TURN} for t in told for o in t.origins()):
+    own = (o for t in told for o in _kept(t.origins()))
+    if any(o.axes & {Axis.CALL, Axis.TURN} and not may_say_the_same(o) for o in own):
         return ()
     name = name_of(item.root)
     what = f"{name}, a list that grows," if name else "a list that grows"
