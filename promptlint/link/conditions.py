@@ -132,7 +132,7 @@ def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Val
     if not any(one_sided):
         return value
     asked = test()
-    deps = union(tuple(map(_seldom, _conditions(asked))), _parts_of_a_day(asked))
+    deps = union(tuple(map(_seldom, turns_on(asked))), _parts_of_a_day(asked))
     if not deps:
         return value
     return Text(
@@ -140,8 +140,8 @@ def _switched(value: Text, alternatives: Sequence[Value], test: Callable[[], Val
     )
 
 
-def _conditions(test: Value) -> Origins:
-    """What the outcome of a test depends on from one call to the next."""
+def turns_on(test: Value) -> Origins:
+    """What the outcome of a test, or what is found under a key, depends on from one call to the next."""
     # What a reply says is asked about at every corner, mostly to see whether to go on.
     asked = (o for o in tested(test) if o.kind != "reply" and (o.kind != "time" or o.what == ELAPSED))
     found = [o for o in asked if {Axis.CALL, Axis.TURN} & o.axes]
@@ -285,7 +285,7 @@ def _all_edits(value: Value) -> Iterator[Edit]:
 
 def _conditional(item: Item, test: Callable[[], Value]) -> Lazy:
     def make() -> Value:
-        deps = _conditions(test())
+        deps = turns_on(test())
         return with_condition(item.value, deps) if deps else item.value
 
     return Lazy(make)

@@ -286,7 +286,7 @@ def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
         if key.origins() and held > 1:
             # Which one it is depends on the key; but for the number of a request, under which its answer was put.
             chosen = key if base.entries else _uncounted(key)
-            return _keyed(picked, _looked_up(chosen))
+            return _keyed(picked, chosen)
         return picked
     if isinstance(base, Seq) and isinstance(key, Const) and isinstance(key.value, int):
         index = key.value
@@ -360,12 +360,26 @@ def _uncounted(key: Value) -> Hole:
     return Hole("key", span, tuple(o for o in key.origins() if o.carrier is not Carrier.COUNTER))
 
 
-def _keyed(value: Value, deps: Origins) -> Value:
+def _keyed(value: Value, key: Value) -> Value:
+    """What was found under a key that is not known: which one of several it is depends on the key."""
+    deps = _looked_up(key)
+    if isinstance(value, Seq) and _offers(value):
+        by = conditions.turns_on(key)
+        return replace(value, items=tuple(_offered(i, by) if by and i.optional else i for i in value.items))
     if isinstance(value, Text):
         return Text(tuple(replace(p, deps=union(p.deps, deps)) for p in value.pieces))
     if isinstance(value, Hole):
         return replace(value, deps=union(value.deps, deps))
     return value
+
+
+def _offers(value: Seq) -> bool:
+    """Whether a list is one of tools: of dicts that nobody has said."""
+    return all(isinstance(i, One) and isinstance(i.value, Map) and "role" not in i.value.entries for i in value.items)
+
+
+def _offered(item: Item, by: Origins) -> Item:
+    return replace(item, held=Lazy(lambda: conditions.with_condition(item.value, by)))
 
 
 def _rest_item(rest: Value, span: Span, shown: str) -> Value:
