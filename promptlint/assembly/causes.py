@@ -14,7 +14,6 @@ from promptlint.assembly.prose import hole_tokens
 from promptlint.code.expression import Guard
 from promptlint.code.index import Class, Function
 from promptlint.code.merging import finds_missing
-from promptlint.codebase.program import called_name
 from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow
