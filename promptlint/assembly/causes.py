@@ -171,6 +171,10 @@ class Causes:
         self.cut_with: dict[Span, bool] = {}
         """Whether the code at a place runs only where they do."""
         self.seldom: dict[Function | Span, str | None] = {}
+        self.compacting: dict[Span, bool] = {}
+        """Whether the request that is sent at a place sums up many turns."""
+        self.repeated: dict[tuple[Function, int], int] = {}
+        """How often the loops on the way run a function off it, at a number of calls below what was asked about."""
         root = chain.frames[0].function
         self.root_span = binding.declaration(root)
 
@@ -259,11 +263,13 @@ class Causes:
             return objects.level_of_line(self.ev, frame, place)
         if depth > MAX_UP or function.name in state.CONSTRUCTORS:
             return CALL
-        calls = (c for c in callers.of(self.ev, function) if c.function is not function)
-        always = (c for c in calls if not any(_is_seldom(g) for g in c.call.tests))
-        return max(
-            (self._runs_at(c.function, c.function.module.span(c.call.at), depth + 1) for c in always), default=CALL
-        )
+        known = self.repeated.get((function, depth))
+        if known is None:
+            calls = (c for c in callers.of(self.ev, function) if c.function is not function)
+            always = (c for c in calls if not any(_is_seldom(g) for g in c.call.tests))
+            above = (self._runs_at(c.function, c.function.module.span(c.call.at), depth + 1) for c in always)
+            known = self.repeated[function, depth] = max(above, default=CALL)
+        return known
 
     def histories_known(self) -> bool:
         return next(self._all_histories(), None) is not None
@@ -471,6 +477,12 @@ class Causes:
 
     def _compacts(self, place: Span) -> bool:
         """Whether a request is sent to sum up many turns: by the name of its function, or once there are many."""
+        known = self.compacting.get(place)
+        if known is None:
+            known = self.compacting[place] = self._sums_up(place)
+        return known
+
+    def _sums_up(self, place: Span) -> bool:
         function = self.ev.program.function_at(place)
         if function is None:
             return False

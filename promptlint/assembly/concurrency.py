@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from promptlint.code.expression import Call
 from promptlint.code.index import MAPS, Function, terminal
@@ -15,6 +16,7 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.Gener
 _BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
+@lru_cache(maxsize=16)  # the requests of one call, in each of its contexts, come one after the other
 def fanned_out(function: Function, call: Call) -> Span | None:
     """Where ``function`` starts ``call`` several times at once; ``None`` when it waits for each, or sends one ahead."""
     parents: dict[ast.AST, ast.AST] = {}

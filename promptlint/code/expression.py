@@ -7,10 +7,11 @@ files: ``at`` is turned into a ``Span`` by the module that owns it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from promptlint.frozen import record
 
@@ -360,48 +361,45 @@ def is_none(node: Expr) -> bool:
 
 def children(node: Expr) -> tuple[Expr, ...]:
     """The operands of a node."""
-    if isinstance(node, Field):
-        return (node.base, node.made, *node.calls)
-    if isinstance(node, Attr):
-        return (node.base,)
-    if isinstance(node, Item):
-        return (node.base, node.key)
-    if isinstance(node, Slice):
-        return tuple(n for n in (node.base, node.lower, node.upper, node.step) if n is not None)
-    if isinstance(node, Call):
-        return (node.func, *node.args, *(v for _, v in node.keywords))
-    if isinstance(node, Concat):
-        return node.parts
-    if isinstance(node, Formatted):
-        return (node.value, node.spec) if node.spec is not None else (node.value,)
-    if isinstance(node, Binary):
-        return (node.left, node.right)
-    if isinstance(node, (Test, Unknown)):
-        return node.parts
-    if isinstance(node, Either):
-        return (node.test, *node.options) if node.test is not None else node.options
-    if isinstance(node, DictOf):
-        return tuple(n for pair in node.items for n in pair if n is not None)
-    if isinstance(node, Star):
-        return (node.value,)
-    if isinstance(node, SeqOf):
-        return node.items
-    if isinstance(node, Element):
-        return (node.of,)
-    if isinstance(node, Comp):
-        inner = [node.element] + ([node.value] if node.value is not None else [])
-        return (*inner, *(n for _, of, tests in node.clauses for n in (of, *tests)))
-    if isinstance(node, Once):
-        return (node.value,)
-    if isinstance(node, Phi):
-        return (node.before,)
-    if isinstance(node, AfterLoop):
-        return (node.phi.before,)
-    if isinstance(node, Mutate):
-        return (node.base, *node.args)
-    if isinstance(node, After):
-        return (node.call, node.before)
-    return ()
+    return _OPERANDS[node.__class__](node)
+
+
+def _of_slice(node: Slice) -> tuple[Expr, ...]:
+    return tuple(n for n in (node.base, node.lower, node.upper, node.step) if n is not None)
+
+
+def _of_comp(node: Comp) -> tuple[Expr, ...]:
+    inner = (node.element,) if node.value is None else (node.element, node.value)
+    return (*inner, *(n for _, of, tests in node.clauses for n in (of, *tests)))
+
+
+_OPERANDS: defaultdict[type[Expr], Callable[[Any], tuple[Expr, ...]]] = defaultdict(
+    lambda: lambda node: (),
+    {
+        Field: lambda node: (node.base, node.made, *node.calls),
+        Attr: lambda node: (node.base,),
+        Item: lambda node: (node.base, node.key),
+        Slice: _of_slice,
+        Call: lambda node: (node.func, *node.args, *(v for _, v in node.keywords)),
+        Concat: lambda node: node.parts,
+        Formatted: lambda node: (node.value,) if node.spec is None else (node.value, node.spec),
+        Binary: lambda node: (node.left, node.right),
+        Test: lambda node: node.parts,
+        Unknown: lambda node: node.parts,
+        Either: lambda node: node.options if node.test is None else (node.test, *node.options),
+        DictOf: lambda node: tuple(n for pair in node.items for n in pair if n is not None),
+        Star: lambda node: (node.value,),
+        SeqOf: lambda node: node.items,
+        Element: lambda node: (node.of,),
+        Comp: _of_comp,
+        Once: lambda node: (node.value,),
+        Phi: lambda node: (node.before,),
+        AfterLoop: lambda node: (node.phi.before,),
+        Mutate: lambda node: (node.base, *node.args),
+        After: lambda node: (node.call, node.before),
+    },
+)
+"""By class of node: what its operands are; the others have none."""
 
 
 def each_once(waiting: list[Expr]) -> Iterator[Expr]:

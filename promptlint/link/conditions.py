@@ -340,8 +340,8 @@ def chosen_by(ev: Evaluator, held: Value | Lazy, guards: tuple[Guard, ...], fram
         if any(isinstance(o, Map) and o.entries.keys() & _SENT_AS_THEY_ARE for o in options(value)):
             return value
         # What a test computes is not looked at, only what it starts from.
-        leaves = {id(n): n for g in guards if g.test is not None for n in _leaves(g.test)}
-        outside = (n for n in leaves.values() if not _is_of_project(ev, n, frame))
+        leaves = dict.fromkeys(n for g in guards if g.test is not None for n in _leaves(ev, g.test))
+        outside = (n for n in leaves if not _is_of_project(ev, n, frame))
         deps = choosing([ev.eval(n, frame) for n in outside])
         return chosen(value, deps) if deps else value
 
@@ -353,8 +353,15 @@ def _is_of_project(ev: Evaluator, node: Expr, frame: Frame) -> bool:
     return isinstance(node, Attr) and not isinstance(ev.eval(node.base, frame), External)
 
 
-def _leaves(node: Expr) -> Iterator[Expr]:
-    """The parameters, and what is read from outside without arguments, that an expression is made of."""
+def _leaves(ev: Evaluator, test: Expr) -> tuple[Expr, ...]:
+    """The parameters, and what is read from outside without arguments, that a test is made of."""
+    known = ev.leaves.get(test)
+    if known is None:
+        known = ev.leaves[test] = tuple(_start(test))
+    return known
+
+
+def _start(node: Expr) -> Iterator[Expr]:
     waiting = [node]
     for current in islice(each_once(waiting), MAX_LEAVES):
         read = isinstance(current, Attr) and isinstance(current.base, (Import, Global))

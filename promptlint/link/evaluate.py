@@ -167,6 +167,10 @@ class Evaluator:
         self._deps: dict[Expr, frozenset[int]] = {}
         self._nodes: list[ast.expr] = []
         self._cheap: dict[Expr, bool] = {}
+        self._telling: dict[Expr, bool] = {}
+        """Of tests: whether what the outcome depends on is worth a look."""
+        self.leaves: dict[Expr, tuple[Expr, ...]] = {}
+        """Of tests: what they start from."""
         self._picked: dict[Expr, frozenset[int]] = {}
         self.handed_only: dict[tuple[Expr, bool], bool] = {}
         self.followed: dict[tuple[int, Frame], dict[tuple[object, ...], tuple[Value, Frame]]] = {}
@@ -174,6 +178,10 @@ class Evaluator:
         self.written_later: dict[tuple[Class, str], bool] = {}
         self.borrowed: dict[Function, dict[Call, list[Expr]]] = {}
         """By function: what became of the results of calls that it changes in place."""
+        self.lent: dict[Function, frozenset[str]] = {}
+        """By function: the places whose content it hands out."""
+        self.keyed: dict[tuple[Function, str], bool] = {}
+        """By function and parameter: whether it looks for keys in it."""
         self.calls_by_name: dict[Function, dict[str, list[Call]]] = {}
         """By function: its calls, by the last name of what they call."""
         self.attribute_classes: dict[tuple[Class, str], Class | None] = {}
@@ -658,8 +666,10 @@ class Evaluator:
     def _ways(self, test: Expr, values: list[Value], frame: Frame) -> Value:
         """What the ways of a test make of a value."""
         ways = conditions.guarded(values, test)
-        cheap = self.is_cheap(test) or decisions.is_telling(test)
-        return conditions.decided_by(join(ways), ways, lambda: self.eval(test, frame), cheap)
+        worth = self._telling.get(test)
+        if worth is None:
+            worth = self._telling[test] = self.is_cheap(test) or decisions.is_telling(test)
+        return conditions.decided_by(join(ways), ways, lambda: self.eval(test, frame), worth)
 
     def under(self, guard: Guard, made: Value, before: Value, frame: Frame) -> Value:
         """What became of ``before`` where something that makes ``made`` of it stands under a guard."""

@@ -43,14 +43,22 @@ def lenders(ev: Evaluator, functions: Iterable[Function], path: str, mentions: s
         if not function.is_lending or not function.says(mentions) or len(found) >= MAX_LENDERS:
             continue
         own = path.format(this=function.parameters[0].name) if function.is_method else path
-        if any(own in _places(r) for r in ev.summary(function).returns):
+        if own in _lent(ev, function):
             found.append(function)
     return found
 
 
 def may_be_kept(ev: Evaluator, function: Function) -> bool:
     """Whether a function may return what a place or a cell holds, which is older than the call."""
-    return function.is_lending and any(_places(r) for r in ev.summary(function).returns)
+    return function.is_lending and bool(_lent(ev, function))
+
+
+def _lent(ev: Evaluator, function: Function) -> frozenset[str]:
+    """The places whose content, or a cell of it, a function returns."""
+    known = ev.lent.get(function)
+    if known is None:
+        known = ev.lent[function] = frozenset().union(*map(_places, ev.summary(function).returns))
+    return known
 
 
 def _places(result: Expr) -> set[str]:

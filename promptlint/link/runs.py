@@ -181,7 +181,7 @@ def _keys_set_by(node: Function) -> Iterator[str]:
 
 def state_of_node(ev: Evaluator, function: Function, given: Hole) -> Value:
     """What a function is ``given`` as its first parameter, with what nodes put there where it is a node itself."""
-    if given.name != _state_name(function) or not _is_dict(function, given.name):
+    if given.name != _state_name(function) or not _is_dict(ev, function, given.name):
         return given
     builder = next((builder for builder, _ in nodes(ev, function)), None)
     seen = with_turns(given.name, given.span, _EACH_RUN)
@@ -244,8 +244,15 @@ def _state_name(node: Function) -> str | None:
     return first.name if first is not None else None
 
 
-def _is_dict(function: Function, name: str) -> bool:
+def _is_dict(ev: Evaluator, function: Function, name: str) -> bool:
     """Whether a function looks for keys in a parameter; the state may also be a list of messages, or an object."""
+    known = ev.keyed.get((function, name))
+    if known is None:
+        known = ev.keyed[function, name] = _looks_for_keys(function, name)
+    return known
+
+
+def _looks_for_keys(function: Function, name: str) -> bool:
     for node in ast.walk(function.syntax):
         match node:
             case ast.Subscript(value=ast.Name(id=used), slice=ast.Constant(value=str())):
