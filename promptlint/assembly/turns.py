@@ -13,7 +13,7 @@ from promptlint.code.expression import Attr as AttrNode
 from promptlint.code.expression import Expr, LoopState, Phi, is_none
 from promptlint.code.index import Class
 from promptlint.finding import Region
-from promptlint.link import binding, callers, derived, state
+from promptlint.link import binding, callers, derived, runs, state
 from promptlint.link.messages import is_fetched, is_history_name, is_of_reply, role_of
 from promptlint.link.switches import makes_for_itself
 from promptlint.link.values import (
@@ -217,7 +217,8 @@ class Turns(Layout):
         for frame in self.chain.frames:
             function = frame.function
             first = function.parameters[function.is_method :][:1]
-            state = re.compile(rf"{re.escape(first[0].name)}\b.*messages\b") if first else None
+            turns = runs.turns_key(self.ev, function)
+            state = re.compile(rf"{re.escape(first[0].name)}\b.*{turns}\b") if first else None
             if state is None or not any(map(state.match, self.named_history)):
                 continue
             if graphs.runs_again(self.ev, function):

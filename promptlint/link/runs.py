@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import Attr, Call, DictOf, Expr, Found, Literal, SeqOf, Star, is_none, unchanged
-from promptlint.code.index import Function, Module
+from promptlint.code.index import Function, Module, terminal
 from promptlint.codebase.program import called_name
 from promptlint.frozen import replace
 from promptlint.link import containers
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 RUN = "graph-run"
 MESSAGES = "messages"
-"""The key under which the state keeps the turns: what nodes return there is added to them."""
+"""The key under which a state keeps the turns, where its class does not say: what nodes return is added to them."""
 _EACH_RUN = 9
 """As often as the graph is run: the level of more loops than stand around any run."""
 _RUNS = ("invoke", "ainvoke", "stream", "astream", "astream_events")
@@ -85,14 +85,17 @@ def _runs(ev: Evaluator, builder: Function, routine: Routine, changed: set[str])
             if not entries or not _is_run_of(ev, caller, run, builder):
                 continue
             kept = [(k, v) for k, v in entries if isinstance(k, Literal) and k.value not in changed]
+            turns = turns_key(ev, routine.function)
             state = Hole(_state_name(routine.function) or "state", caller.module.span(run.at))
-            seen = with_turns(state.name, state.span, _EACH_RUN)
+            seen = with_turns(state.name, state.span, _EACH_RUN, turns)
             for key, value in kept:
                 seen.entries[str(key.value)] = Entry(Lazy(partial(_each_time, ev, caller, value)), state.span)
-            if MESSAGES in changed and not _goes_on(ev, builder.module):
-                said = ((k, v) for k, v in entries if isinstance(k, Literal) and k.value == MESSAGES)
-                kept += [(k, _and_more(v, state)) for k, v in said if _keeps_turns(ev.eval(v, ev.generic(caller)))]
-            given = DictOf(run.at, ((None, Found(run.at, _state(ev, builder, state, seen))), *kept))
+            if changed & {turns, MESSAGES} and not _goes_on(ev, builder.module):
+                said = ((k, v) for k, v in entries if isinstance(k, Literal) and k.value == turns)
+                kept += [
+                    (k, _and_more(v, state, turns)) for k, v in said if _keeps_turns(ev.eval(v, ev.generic(caller)))
+                ]
+            given = DictOf(run.at, ((None, Found(run.at, _state(ev, builder, state, seen, turns))), *kept))
             call = replace(run, args=(given,), keywords=())
             yield Caller(caller, call, routine, frozenset({RUN}))
 
@@ -108,9 +111,22 @@ def _keeps_turns(value: Value) -> bool:
     return any(isinstance(item, History) for s in lists for item in s.items)
 
 
-def _and_more(given: Expr, state: Hole) -> Expr:
+def turns_key(ev: Evaluator, node: Function) -> str:
+    """The key under which the state of a graph keeps the turns: that of the field to which messages are added."""
+    first = next(iter(node.parameters[node.is_method :]), None)
+    annotation = first.annotation if first is not None else None
+    state = ev.program.class_named(annotation, node.module) if annotation is not None else None
+    for cls in ev.program.mro(state) if state is not None else ():
+        for name, (declared, _) in cls.fields.items():
+            parts = ast.walk(declared) if declared is not None else ()
+            if any(isinstance(part, ast.expr) and terminal(part) == "add_messages" for part in parts):
+                return name
+    return MESSAGES
+
+
+def _and_more(given: Expr, state: Hole, turns: str) -> Expr:
     """The messages that a run is given, and those that the nodes add to them."""
-    added = Hole(f'{state.name}["{MESSAGES}"]', state.span, root=True)
+    added = Hole(f'{state.name}["{turns}"]', state.span, root=True)
     return SeqOf(given.at, "list", (Star(given.at, given), Star(given.at, Found(given.at, added))))
 
 
@@ -184,14 +200,15 @@ def state_of_node(ev: Evaluator, function: Function, given: Hole) -> Value:
     if given.name != _state_name(function) or not _is_dict(ev, function, given.name):
         return given
     builder = next((builder for builder, _ in nodes(ev, function)), None)
-    seen = with_turns(given.name, given.span, _EACH_RUN)
-    return _state(ev, builder, given, seen) if builder is not None else given
+    turns = turns_key(ev, function)
+    seen = with_turns(given.name, given.span, _EACH_RUN, turns)
+    return _state(ev, builder, given, seen, turns) if builder is not None else given
 
 
-def with_turns(name: str, span: Span, level: int) -> Map:
+def with_turns(name: str, span: Span, level: int, key: str = MESSAGES) -> Map:
     """A state of which nothing is known but that it keeps the turns, of which one is added at ``level``."""
-    turns = Origin("history", f'{name}["{MESSAGES}"]', span, level, frozenset({Axis.TURN, Axis.CALL}))
-    return Map({MESSAGES: Entry(Hole(MESSAGES, span, (turns,)), span)}, span, rest=(Hole(name, span),))
+    turns = Origin("history", f'{name}["{key}"]', span, level, frozenset({Axis.TURN, Axis.CALL}))
+    return Map({key: Entry(Hole(key, span, (turns,)), span)}, span, rest=(Hole(name, span),))
 
 
 def _each_time(ev: Evaluator, caller: Function, node: Expr) -> Value:
@@ -203,14 +220,14 @@ def _each_time(ev: Evaluator, caller: Function, node: Expr) -> Value:
     return ev.eval(node, ev.generic(caller)).change(how)
 
 
-def _state(ev: Evaluator, builder: Function, given: Hole, seen: Map) -> Value:
+def _state(ev: Evaluator, builder: Function, given: Hole, seen: Map, turns: str) -> Value:
     """The state of the graphs that ``builder`` makes: ``given``, but for the keys that their nodes set.
 
-    ``seen`` is what the nodes are given that set them.
+    ``seen`` is what the nodes are given that set them; ``turns`` is the key under which they add to the turns.
     """
     written: dict[str, Entry] = {}
     routines = tuple(dict.fromkeys(o.function for o in _added(ev, builder) if isinstance(o, Routine)))
-    for key in sorted({key for node in routines for key in _keys_set_by(node)} - {MESSAGES}):
+    for key in sorted({key for node in routines for key in _keys_set_by(node)} - {turns}):
         written[key] = Entry(Lazy(partial(_under, ev, routines, key, given, seen)), given.span)
     return Map(written, given.span, rest=(given,)) if written else given
 
