@@ -165,6 +165,13 @@ def facts(provider: str, model: str | None) -> Facts:
     return _table().facts(provider, model)
 
 
+def fewest_markers(marker: str) -> int | None:
+    """The smallest limit of the providers that take markers of this name; ``None`` when none has one."""
+    rows = (p.table for p in _table().rows.values())
+    limits = (r["max_breakpoints"] for r in rows if r.get("marker") == marker and "max_breakpoints" in r)
+    return min(limits, default=None)
+
+
 def identify(*, api: str | None, base_url: str | None, model: str | None) -> str:
     """The provider that a request goes to: a name that ``facts`` knows, ``UNKNOWN`` when nothing tells.
 

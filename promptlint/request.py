@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
 from promptlint.finding import Confidence, Region, Scope, Severity, Site
-from promptlint.provider import Facts
+from promptlint.provider import Facts, fewest_markers
 from promptlint.span import Span, Step
 from promptlint.tokens import Interval
 
@@ -315,6 +315,12 @@ class Request:
     def before(self, index: int) -> Interval:
         """Tokens of the prefix that ends just before segment ``index``."""
         return sum((s.tokens for s in self.segments[:index]), Interval(0, 0))
+
+    @property
+    def breakpoint_limit(self) -> int | None:
+        """How many breakpoints the API accepts; where the model behind a router is not known, those that take any."""
+        marker = self.breakpoints[0].key if self.breakpoints else ""
+        return fewest_markers(marker) if self.facts.trigger == "unknown" else self.facts.max_breakpoints
 
     @property
     def has_history(self) -> bool:

@@ -52,7 +52,7 @@ from promptlint.api import Breakpoint, Confidence, Finding, Request, Scope, Seve
 
 @rule("PL401", kind="too-many-breakpoints", since="0.1.0")
 def check(request: Request) -> Iterator[Finding]:
-    most = request.facts.max_breakpoints
+    most = request.breakpoint_limit
     if most is None:
         return
     certain = [marker for marker in request.breakpoints if not marker.optional]

@@ -25,7 +25,7 @@ from promptlint.link.guards import (
 )
 from promptlint.link.messages import SYSTEM_ROLES, may_be_message, role_of
 from promptlint.link.switches import on_command
-from promptlint.link.values import Const, Edit, options
+from promptlint.link.values import MARKED_EACH, Const, Edit, options
 from promptlint.request import Cause, Kind, Mutator, Reuse
 from promptlint.span import Span, Step
 
@@ -38,6 +38,8 @@ RESTORES = frozenset(("initialize", "initialise", "init", "load", "open", "resto
 MOST_TOKENS = frozenset(("max_tokens", "max_completion_tokens", "max_output_tokens"))
 A_WORD = 32
 """Tokens that hold no more than the name of a class, or a yes."""
+_NO_CHANGE = frozenset(("mark", MARKED_EACH, "unmark", "cap"))
+"""Kinds of edits that change no text of what was sent."""
 MAX_ASKING = 3
 """Calls of a method that cuts a history which a finding names."""
 
@@ -91,7 +93,7 @@ class Changes(Turns):
 
     def _is_of_turns(self, edit: Edit) -> bool:
         """Whether an edit changes turns that were sent, as far as it tells by itself."""
-        if edit.span.line <= 0 or edit.kind in ("mark", "unmark", "cap"):
+        if edit.span.line <= 0 or edit.kind in _NO_CHANGE:
             return False
         if edit.kind == thinking.EDIT and not (edit.behind or self._of_old_turns(edit.span)):
             return False

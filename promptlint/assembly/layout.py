@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from promptlint.assembly.arguments import Arguments
-from promptlint.assembly.markers import for_each, is_put_on_each, markers_in, own_markers
+from promptlint.assembly.markers import for_each, is_not_counted, is_put_on_each, markers_in, own_markers
 from promptlint.assembly.prose import deep_text, merged, tool_name
 from promptlint.assembly.replay import gives_calls, made_anew, two_forms
 from promptlint.code.expression import Phi
@@ -37,6 +37,7 @@ from promptlint.link.messages import (
 from promptlint.link.switches import SWITCHED, on_command
 from promptlint.link.values import (
     CALL,
+    MARKED_EACH,
     Choice,
     Const,
     Edit,
@@ -196,10 +197,13 @@ class Layout(Arguments):
         annotation = given.annotation if given is not None else None
         return origin.kind in _ASKED and (annotation is None or dotted(annotation) not in _NUMBERS)
 
-    def _is_stored_marked(self, marker: Breakpoint) -> bool:
-        """Whether the turns that a program stores keep a marker each, as far as they are of a kind."""
+    def _is_marked_each(self, marker: Breakpoint, item: History) -> bool:
+        """Whether kept turns have a marker each, as far as they are of a kind: put on them now, or stored with them."""
         function = self.ev.program.function_at(marker.span)
-        return function is not None and is_put_on_each(function, marker.span.line, tested=marker.optional)
+        if function is None or item.rendered is not None or item.original is not None:
+            return False
+        put = is_not_counted if any(e.kind == MARKED_EACH for e in item.edits) else is_put_on_each
+        return put(function, marker.span.line, tested=marker.optional)
 
     def _tools(self) -> None:
         for value, span, optional in self.parts.values.get("tools", ()):
@@ -616,9 +620,9 @@ class Layout(Arguments):
             self.named_history.append(value.name)
         for marker in markers_in(value) if not any(e.kind == "unmark" for e in _edits_of(item)) else ():
             kept = marker if marker.optional else for_each(marker, item)
-            stored = isinstance(item, History) and item.rendered is None and item.original is None
-            if stored and kept.optional and self._is_stored_marked(marker):
-                kept = replace(marker, count=Interval(1, inf), loop=item.span)
+            if isinstance(item, History) and kept.optional and self._is_marked_each(marker, item):
+                place = next((e.span for e in item.edits if e.kind == MARKED_EACH), item.span)
+                kept = replace(marker, count=Interval(1, inf), loop=place)
             self.breakpoints.append(replace(kept, segment=len(self.segments), optional=True))
         if isinstance(item, Many) and item.of is not None and isinstance(item.of, Hole):
             self.named_history.append(item.of.name)

@@ -101,12 +101,12 @@ _LONG = 50
 
 
 def is_put_on_each(function: Function, line: int, tested: bool) -> bool:
-    """Whether code that marks what it stores does so again and again.
+    """Whether code that marks what it stores does so again and again: none is taken off anywhere in the file."""
+    return not function.module.matches(_TAKES_OFF) and is_not_counted(function, line, tested)
 
-    No test around the marker can count markers, and none is taken off anywhere in the file. ``tested``: there is one.
-    """
-    if function.module.matches(_TAKES_OFF):
-        return False
+
+def is_not_counted(function: Function, line: int, tested: bool) -> bool:
+    """Whether no test around a marker can count markers. ``tested``: there is one."""
     around = [n for n in ast.walk(function.syntax) if isinstance(n, (ast.If, ast.IfExp)) and _holds(n, line)]
     positions = {
         target.id
@@ -140,6 +140,8 @@ def _counts_nothing(test: ast.expr, positions: Set[str]) -> bool:
     match test:
         case ast.BoolOp(values=parts):
             return all(_counts_nothing(p, positions) for p in parts)
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Call() as asked):
+            return _counts_nothing(asked, positions)
         case ast.Name(id=name):
             return name in positions
         case ast.Compare(ops=[ast.Gt() | ast.GtE()], left=ast.Call(func=ast.Name(id="len")), comparators=[limit]):

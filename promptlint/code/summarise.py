@@ -133,7 +133,9 @@ class _Summariser(Translator):
             method(node)
 
     def _Expr(self, node: ast.Expr) -> None:
-        self.expr(node.value)
+        made = self.expr(node.value)
+        if isinstance(made, Call) and isinstance(node.value, ast.Call):
+            self.left_in_elements(node.value, made)
 
     def _Return(self, node: ast.Return) -> None:
         value = self.expr(node.value) if node.value is not None else Literal(at_of(node), None)

@@ -244,6 +244,20 @@ class Translator(Places):
         value = self._env().get(target.id) if isinstance(target, ast.Name) else None
         return _made_with(value) if value is not None else None
 
+    def left_in_elements(self, node: ast.Call, call: Call) -> None:
+        """What a call that is made for its effect alone does to an element of a list, the list holds."""
+        if not isinstance(call.func, (Global, Import, Attr)) or terminal(node.func) in MUTATORS | _PURE:
+            return
+        for position, argument in enumerate(node.args):
+            if isinstance(argument, ast.Name):
+                new = self._env().get(argument.id)
+                if isinstance(new, After) and new.call is call and isinstance(new.before, Element):
+                    self._edit_container(new.before, new)
+            elif isinstance(argument, ast.Subscript) and isinstance(argument.value, ast.Name):
+                picked = call.args[position]
+                if isinstance(picked, Item) and argument.value.id in self._env():
+                    self._replace(argument, picked, After(call.at, call, position, "", picked))
+
     def _after(self, node: ast.Call, call: Call) -> None:
         env = self._env()
         self._called_on(node, call)

@@ -14,6 +14,7 @@ from promptlint.code.expression import (
     Attr,
     Binary,
     Call,
+    Comp,
     Either,
     Element,
     Expr,
@@ -62,6 +63,87 @@ def every_index(node: Mutate, loops: dict[int, LoopState]) -> bool:
     index, value = node.args
     element = index_of(index)
     return element is not None and _goes_through(element, loops) and _same_for_each((value,), node.guards)
+
+
+def tests_of_each(change: Expr, loops: dict[int, LoopState]) -> tuple[Guard, ...] | None:
+    """The tests under which a change in place, or a call that makes it, changes the elements of a loop.
+
+    ``None`` where the loop, or one of the tests, may let a few of them through only.
+    """
+    new, guards, values = change, list[Guard](), list[Expr]()
+    while isinstance(new, (Mutate, After)):
+        call = new.call if isinstance(new, After) else None
+        guards.extend(new.guards if isinstance(new, Mutate) else new.call.tests)
+        values.extend(new.args if isinstance(new, Mutate) else new.call.args)
+        values.extend(v for _, v in call.keywords) if call is not None else None
+        new = new.before if isinstance(new, After) else new.base
+    element = _element(new)
+    return _tests_within(element, values, guards, loops) if element is not None else None
+
+
+def tests_of_indices(node: Mutate, places: Expr, loops: dict[int, LoopState]) -> tuple[Guard, ...] | None:
+    """The same for ``x[i] = ...`` in a loop over all indices of ``x``, or over ``places``, which a loop looked up."""
+    index, value = node.args
+    element = index_of(index)
+    if element is not None:
+        return _tests_within(element, (value,), node.guards, loops, index)
+    inside = _tests_within(index, (value,), node.guards, loops, index) if isinstance(index, Element) else None
+    looked_up = _tests_of_places(places, loops)
+    return (*looked_up, *inside) if inside is not None and looked_up is not None else None
+
+
+def _tests_of_places(places: Expr, loops: dict[int, LoopState]) -> tuple[Guard, ...] | None:
+    """The tests for which the indices of a list were gathered: ``[i for i, m in enumerate(x) if ...]``."""
+    if isinstance(places, Comp) and len(places.clauses) == 1:
+        (_, _, tests), element = places.clauses[0], index_of(places.element)
+        guards = tuple(map(Guard, tests))
+        kept = element is not None and _same_for_each((), guards) and all(map(_asks_of_kind, guards))
+        return guards if kept else None
+    filled = places.phi.state.steps.get(places.phi.name) if isinstance(places, AfterLoop) else None
+    while isinstance(filled, Either):
+        filled = next((o for o in filled.options if isinstance(o, Mutate)), None)
+    if not isinstance(filled, Mutate) or filled.op != "append":
+        return None
+    element = index_of(filled.args[0])
+    return _tests_within(element, (), filled.guards, loops) if element is not None else None
+
+
+def _tests_within(
+    element: Element,
+    values: Iterable[Expr],
+    guards: Iterable[Guard],
+    loops: dict[int, LoopState],
+    index: Expr | None = None,
+) -> tuple[Guard, ...] | None:
+    """The tests inside of a loop that goes through all elements, when each of them asks for a kind of element."""
+    state = loops.get(element.loop)
+    if state is None or not _goes_through(element, loops):
+        return None
+    inside = tuple(g for g in dict.fromkeys(guards) if g not in state.guards)
+    return inside if _same_for_each(values, inside, index) and all(map(_asks_of_kind, inside)) else None
+
+
+def _asks_of_kind(guard: Guard) -> bool:
+    """Whether a test asks who speaks, or what type something has; not for a mark that a few elements bear."""
+    waiting = [guard.test] if guard.test is not None else []
+    for test in each_once(waiting):
+        if isinstance(test, Either) or (isinstance(test, Test) and test.op == "not"):
+            waiting.extend(test.options if isinstance(test, Either) else test.parts)
+        elif isinstance(test, Test):
+            if not any(is_part(p) and _key(p) in ("role", "type") for p in test.parts):
+                return False
+        elif not calls(test, "isinstance") and not (is_part(test) and _key(test) == "content"):
+            return False
+    return True
+
+
+def role_asked(guard: Guard) -> str | None:
+    """The one role that a test asks an element to have."""
+    test = guard.test
+    if not isinstance(test, Test) or test.op != ("==" if guard.sense else "!="):
+        return None
+    said = next((p.value for p in test.parts if isinstance(p, Literal) and isinstance(p.value, str)), None)
+    return said if any(is_part(p) and _key(p) == "role" for p in test.parts) else None
 
 
 def rounded_to(change: Expr) -> Expr | None:
@@ -139,11 +221,7 @@ def _ends(over: Slice, spared: int) -> bool:
 
 def _of_reply(guard: Guard) -> bool:
     """Whether what is done under a test is done to replies of the model only: none is the newest when it is sent."""
-    test = guard.test
-    if not isinstance(test, Test) or test.op != ("==" if guard.sense else "!="):
-        return False
-    said = any(isinstance(p, Literal) and p.value in _REPLIES for p in test.parts)
-    return said and any(is_part(p) and _key(p) == "role" for p in test.parts)
+    return role_asked(guard) in _REPLIES
 
 
 def _key(node: Expr) -> object:
@@ -179,8 +257,11 @@ def calls(node: Expr, name: str) -> bool:
     return isinstance(node, Call) and isinstance(node.func, Global) and node.func.name == name
 
 
-def _same_for_each(values: Iterable[Expr], guards: Iterable[Guard]) -> bool:
-    """Whether nothing of the values and tests tells one place in the list, or one moment, from another."""
+def _same_for_each(values: Iterable[Expr], guards: Iterable[Guard], index: Expr | None = None) -> bool:
+    """Whether nothing of the values and tests tells one place in the list, or one moment, from another.
+
+    What stands at ``index`` is an element, too.
+    """
     guards = tuple(guards)
     waiting = [*values, *(g.test for g in guards if g.test is not None)]
     if any(g.error for g in guards):
@@ -188,7 +269,7 @@ def _same_for_each(values: Iterable[Expr], guards: Iterable[Guard]) -> bool:
     seen: set[Expr] = set()
     while waiting:
         node = waiting.pop()
-        if node in seen or is_part(node):
+        if node in seen or is_part(node) or (index is not None and isinstance(node, Item) and node.key is index):
             continue
         seen.add(node)
         if len(seen) > MAX_NODES:

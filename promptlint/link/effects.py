@@ -80,13 +80,7 @@ def _after_routine(ev: Evaluator, routine: Routine, node: After, before: Value, 
             target.this = replace(this, overrides={**this.overrides, node.path: before})
             target.arguments[parameters[0].name] = target.this
         return run(ev, function, expr, target)
-    if bound:
-        parameters = parameters[1:]
-    name: str | None
-    if isinstance(node.argument, int):
-        name = parameters[node.argument].name if node.argument < len(parameters) else None
-    else:
-        name = node.argument
+    name = routine.given_as(node.argument)
     if name is None:
         return before
     expr = summary.exit.get(name)

@@ -6,39 +6,31 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import (
+    After,
     AfterLoop,
-    Attr,
     Binary,
     Call,
-    Comp,
     Concat,
-    DictOf,
     Either,
-    Element,
     Expr,
     Global,
     Guard,
     Literal,
     Mutate,
     Phi,
-    SeqOf,
-    Star,
-    Test,
     each_once,
     unchanged,
 )
 from promptlint.code.expression import Item as ItemOf
 from promptlint.frozen import replace
-from promptlint.link import alike, conditions, containers, slices, thinking
+from promptlint.link import alike, conditions, containers, marks, slices, thinking
 from promptlint.link.guards import asks_for_partners, asks_of_first, asks_of_system, guard_of
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     CALL,
     KEPT_KINDS,
-    MARKERS,
     MAX_GROWTH,
     Base,
-    Choice,
     Const,
     Edit,
     History,
@@ -183,9 +175,9 @@ def _mutate_list(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...]
         call = Call(node.at, node.base, (), (), node.loops, node.guards)
         return conditions.ranked(ev, fixed, key, call, frame) if key is not None else fixed
     if op == "edit":
-        return _edited(ev, base, node, args, frame, span)
+        return marks.put_on_each(ev, base, _edited(ev, base, node, args, frame, span), node, args[0], frame)
     if op == "setitem" and len(args) == 2:
-        return _set_item(ev, base, node, args, frame, span)
+        return marks.put_on_each(ev, base, _set_item(ev, base, node, args, frame, span), node, args[1], frame)
     return base
 
 
@@ -354,15 +346,18 @@ def _slice_assigned(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, .
 def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
     """``for m in base: m[...] = ...``: elements change in place."""
     change = node.args[0]
-    if _changes_only_markers(ev, change, frame):
+    if isinstance(change, After):
+        taken_off = Edit("unmark", span, ev.snippet(frame, node.at), node.guards)
+        return with_edit(marks.bare(base), taken_off) if marks.call_removes(ev, change, frame) else base
+    if marks.changes_only(ev, change, frame):
         items = []
         for i in base.items:
             value = i.value
-            marked = _marked(value, args[0])
+            marked = marks.copied(value, args[0])
             items.append(replace(i, held=marked) if marked is not None else i)
         unmarked = replace(base, items=tuple(items))
-        if _removes_markers(change):
-            return with_edit(_bare(unmarked), Edit("unmark", span, ev.snippet(frame, node.at), node.guards))
+        if marks.removes(change):
+            return with_edit(marks.bare(unmarked), Edit("unmark", span, ev.snippet(frame, node.at), node.guards))
         return unmarked
     if not _kept(base.items):
         if len(base.items) and isinstance(args[0], Map):
@@ -381,134 +376,13 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
     return with_edit(base, Edit(kind, span, what, guards, value=args[0], guard=guard, alike=same))
 
 
-def _marked(old: Value, new: Value) -> Value | None:
-    if isinstance(old, Map) and isinstance(new, Map):
-        marks = {key: entry for key, entry in new.entries.items() if key in MARKERS}
-        return old.holding({**old.entries, **marks})
-    return None
-
-
-def _bare(base: Seq) -> Seq:
-    """The sequence with all cache markers taken off its elements."""
-    return replace(base, items=tuple(replace(i, held=_without_markers(i.value)) for i in base.items))
-
-
-def _without_markers(value: Value) -> Value:
-    if isinstance(value, Map):
-        kept = {k: replace(e, held=_without_markers(e.value)) for k, e in value.entries.items() if k not in MARKERS}
-        return value.holding(kept)
-    if isinstance(value, Seq):
-        return _bare(value)
-    if isinstance(value, Choice):
-        return Choice(tuple(_without_markers(o) for o in value.options))
-    return value
-
-
-def _removes_markers(change: Expr) -> bool:
-    """Whether a chain of changes in place, known to concern markers only, takes them off without setting any."""
-    while isinstance(change, Mutate):
-        if change.op == "edit" or (change.op == "setitem" and isinstance(change.args[1], Mutate)):
-            change = change.args[-1]
-        elif change.op in ("pop", "delitem"):
-            change = change.base
-        else:
-            return False
-    return True
-
-
-def _changes_only_markers(ev: Evaluator, change: Expr, frame: Frame) -> bool:
-    """Whether a chain of in-place changes sets or removes nothing but cache markers."""
-    for _ in range(12):
-        if not isinstance(change, Mutate):
-            return True
-        if change.op in ("setitem", "pop", "delitem", "setdefault") and change.args:
-            key = ev.eval(change.args[0], frame)
-            name = key.literal if isinstance(key, Text) else None
-            if name in MARKERS:
-                change = change.base
-                continue
-            if change.op == "setitem" and isinstance(change.args[1], Mutate):
-                return _changes_only_markers(ev, change.args[1], frame)
-            return change.op == "setitem" and name is not None and _only_marks(change.args[1], name)
-        if change.op == "edit":
-            return _changes_only_markers(ev, change.args[0], frame)
-        if change.op == "append" and _is_marker_block(change.args[-1]):
-            change = change.base
-            continue
-        return False
-    return False
-
-
-def _only_marks(new: Expr, key: str) -> bool:
-    """Whether what is stored under ``key`` is what was there, but for blocks that are markers."""
-    if isinstance(new, Either):
-        return all(_only_marks(o, key) for o in new.options)
-    if isinstance(new, Comp):
-        (loop, _, tests), *more = new.clauses
-        if isinstance(new.element, DictOf) and not more:
-            # Each block as it was, with a marker.
-            parts = new.element.items
-            copied = any(k is None and isinstance(v, Element) and v.loop == loop for k, v in parts)
-            return copied and all(k is None or (isinstance(k, Literal) and k.value in MARKERS) for k, _ in parts)
-        same = isinstance(new.element, Element) and new.element.loop == loop and not more
-        return same and any(_names_marker(t) for t in tests)
-    if isinstance(new, SeqOf) and any(isinstance(i, DictOf) and _marks(i) for i in new.items):
-        rest = [i for i in new.items if not _is_marker_block(i)]
-        held = [(k, v) for i in rest if isinstance(i, DictOf) for k, v in i.items if not isinstance(v, Literal)]
-        wrapped = all(_is_key(k) or _reads(v, key) for k, v in held)
-        return wrapped and all(isinstance(i, (DictOf, Star)) for i in rest)
-    return False
-
-
-def _marks(block: DictOf) -> bool:
-    return any(_is_key(k) for k, _ in block.items)
-
-
-def _is_key(node: Expr | None) -> bool:
-    return isinstance(node, Literal) and node.value in MARKERS
-
-
-def _reads(node: Expr, key: str) -> bool:
-    """``x[key]`` or ``x.get(key)``."""
-    if isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name == "get" and node.args:
-        return isinstance(node.args[0], Literal) and node.args[0].value == key
-    return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value == key
-
-
-def _is_marker_block(node: Expr) -> bool:
-    """``{"cachePoint": ...}``."""
-    return isinstance(node, DictOf) and any(isinstance(k, Literal) and k.value in MARKERS for k, _ in node.items[:1])
-
-
-def _names_marker(test: Expr, depth: int = 0) -> bool:
-    if isinstance(test, Literal):
-        return test.value in MARKERS if isinstance(test.value, str) else False
-    if isinstance(test, (Test, Either)) and depth < 4:
-        return any(_names_marker(p, depth + 1) for p in (test.parts if isinstance(test, Test) else test.options))
-    if isinstance(test, Call) and depth < 4:
-        return any(_names_marker(a, depth + 1) for a in test.args)
-    return False
-
-
 def _decorates(ev: Evaluator, base: Seq, node: Mutate, where: int, value: Value, frame: Frame) -> bool:
     """Whether the newest element changes in a copy of a kept list only: a shallow copy shares what changes in place."""
     change = node.args[1]
     alone = base.copied == "deep" or (base.copied == "shallow" and not isinstance(change, Mutate))
-    if not alone or where != -1 or not _kept(base.items) or _holds_marker(value):
+    if not alone or where != -1 or not _kept(base.items) or marks.holds_marker(value):
         return False
-    return not (isinstance(change, Mutate) and _changes_only_markers(ev, change, frame))
-
-
-def _holds_marker(value: Value, depth: int = 0) -> bool:
-    for option in options(value) if depth < 4 else ():
-        if isinstance(option, Map):
-            if MARKERS & option.entries.keys() or any(
-                _holds_marker(e.value, depth + 1) for e in option.entries.values()
-            ):
-                return True
-        elif isinstance(option, Seq) and any(_holds_marker(i.value, depth + 1) for i in option.items):
-            return True
-    return False
+    return not (isinstance(change, Mutate) and marks.changes_only(ev, change, frame))
 
 
 def _is_made_of_itself(node: Mutate) -> bool:
@@ -584,11 +458,13 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
             items = list(base.items)
             items[where] = replace(target, held=value)
             changed = replace(base, items=tuple(items))
-            if _decorates(ev, base, node, where, value, frame):
+            if not isinstance(node.args[1], After) and _decorates(ev, base, node, where, value, frame):
                 edit = Edit("decorate", span, ev.snippet(frame, node.at), node.guards)
                 return replace(changed, edits=(*changed.edits, edit))
             return changed
-    if isinstance(node.args[1], Mutate) and _changes_only_markers(ev, node.args[1], frame):
+    if isinstance(node.args[1], After):
+        return base  # handed to a call, which need not change it
+    if isinstance(node.args[1], Mutate) and marks.changes_only(ev, node.args[1], frame):
         if where == -1 and base.items:
             last = base.items[-1]
             if isinstance(last, (History, Many)):

@@ -388,6 +388,10 @@ class Rest(Item):
     """An unknown number of elements of an unknown sequence."""
 
 
+MARKED_EACH = "mark-each"
+"""The kind of edit that puts a cache marker on each element, or on each of a role."""
+
+
 @record(frozen=True, slots=True)
 class Edit:
     """A change to elements that may have been sent: see ``request.Mutator``.
@@ -603,6 +607,14 @@ class Routine(Value):
     preset: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
     bare: bool = False
     """Without its decorators, as these get it."""
+
+    def given_as(self, argument: int | str) -> str | None:
+        """The parameter that an argument of a call is."""
+        if isinstance(argument, str):
+            return argument
+        bound = self.function.is_method and self.this is not None
+        names = [p.name for p in self.function.parameters][1 if bound else 0 :]
+        return names[argument] if argument < len(names) else None
 
 
 @record(frozen=True, slots=True, eq=False)
