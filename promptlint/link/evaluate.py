@@ -903,7 +903,7 @@ class Evaluator:
             return Hole(self.snippet(frame, node.at), span, deps, features=frozenset({"bound"}))
         made, cut = self._share(lambda: self.result(target, function, span))
         made = objects.as_declared(self, made, function, span)
-        if cut and not isinstance(made, (Seq, Map, Instance)):
+        if cut and not isinstance(made, (Seq, Map, Instance)) and not (isinstance(made, External) and made.instance):
             made = externals.unfollowed(self, made, node, frame)
         result = self._made_of_turns(loops.settled(made, self.summary(function)), target, span)
         if isinstance(result, (Seq, Map)) or result.origins():
