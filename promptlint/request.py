@@ -300,6 +300,8 @@ class Request:
     """Whether the program asks something of its own about the turns of another request, with other text ahead."""
     fallback: bool = False
     """Whether it is sent in place of a request of the same function that failed: no rule gets to see it."""
+    lost_markers: tuple[tuple[Span, str], ...] = ()
+    """Where breakpoints are set that are taken off again before any request is sent, and where that is, in words."""
     keepers: frozenset[Span] = frozenset()
     """Where the objects are made that hold the turns, as far as that is seen on the way."""
 

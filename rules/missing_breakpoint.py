@@ -100,6 +100,6 @@ def check(request: Request) -> Iterator[Finding]:
         label="only what stands ahead of the history is cached" if partly else "nothing is cached here",
         advice=advice,
         flow=request.path,
-        related=evidence(request),
+        related=(*evidence(request), *request.lost_markers),
         tokens_lost=Interval(prefix.low, inf) if turns else prefix,
     )

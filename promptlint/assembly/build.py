@@ -177,6 +177,7 @@ class _Builder(Changes):
             usage=self._usage(),
             added=self.added,
             fallback=self.sink.fallback,
+            lost_markers=tuple(place for _, both in self._taken_off() for place in both),
             keepers=frozenset(h.span for k in self.histories if (h := self._holder(k)) is not None),
         )
 
@@ -242,7 +243,19 @@ class _Builder(Changes):
         def sends(function: Function) -> bool:
             return any(True for _ in sinks.in_function(self.ev, function))
 
-        return markers.may_be_set((frame.function for frame in self.chain.frames), sends)
+        taking = (self.ev.program.function_at(e.span) for e, _ in self.edits if e.kind == "unmark")
+        on_the_way = (*(frame.function for frame in self.chain.frames), *(f for f in taking if f is not None))
+        lost = [f for f, _ in self._taken_off()]
+        return markers.may_be_set((f for f in on_the_way if f not in lost), sends, lost)
+
+    def _taken_off(self) -> Iterator[tuple[Function, tuple[tuple[Span, str], ...]]]:
+        """Functions that set a marker and take it off again before it is sent, with the places of both."""
+        for place in dict.fromkeys(e.span for e, _ in self.edits if e.kind == "unmark"):
+            function = self.ev.program.function_at(place)
+            given = markers.taken_off_again(function, place.line) if function is not None else None
+            if function is not None and given is not None:
+                both = (given, "a breakpoint is set here"), (place, "and taken off again here, before anything is sent")
+                yield function, both
 
     def _parallel(self, facts: providers.Facts, reuse: Reuse) -> Span | None:
         """Where many requests are started at once; only looked for where that could cost a prefix."""

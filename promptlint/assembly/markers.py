@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from math import inf
 
 from promptlint.code.expression import AfterLoop, Call, Element, Guard, Phi, Test, called_name, children, each_once
 from promptlint.code.index import Function, terminal
+from promptlint.files.source import span
 from promptlint.frozen import replace
 from promptlint.link.values import (
     MARKERS,
@@ -25,6 +26,7 @@ from promptlint.link.values import (
 from promptlint.request import (
     Breakpoint,
 )
+from promptlint.span import Span
 from promptlint.tokens import Interval
 
 
@@ -173,16 +175,18 @@ _WRITTEN = re.compile(r"(?m)^[^#\n]*(?:[\"'](?:{0})[\"']\s*[:\]]|\b(?:{0})\s*=(?
 """A marker that is written down, as a key, a subscript or an argument."""
 
 
-def may_be_set(functions: Iterable[Function], sends: Callable[[Function], bool]) -> bool:
+def may_be_set(
+    functions: Iterable[Function], sends: Callable[[Function], bool], without: Collection[Function] = ()
+) -> bool:
     """Whether one of the functions, or one of its file that it calls, sets a marker, in whatever way.
 
-    What is called and sends a request itself marks its own.
+    What is called and sends a request itself marks its own. ``without``: functions whose markers are known to be lost.
     """
     on_the_way = dict.fromkeys(functions)
     for module in dict.fromkeys(f.module for f in on_the_way):
         if not module.matches(_WRITTEN):
             continue
-        waiting = [f for f in module.functions if f.matches(_WRITTEN)]
+        waiting = [f for f in module.functions if f.matches(_WRITTEN) and f not in without]
         seen: set[Function] = set()
         while waiting:
             function = waiting.pop()
@@ -192,6 +196,32 @@ def may_be_set(functions: Iterable[Function], sends: Callable[[Function], bool])
                 seen.add(function)
                 waiting.extend(module.called.get(function.name, ()))
     return False
+
+
+def taken_off_again(function: Function, line: int) -> Span | None:
+    """The place that sets a marker which the code at ``line``, that takes all of them off, takes off again.
+
+    ``None`` where behind it a marker is set, or a message added that keeps the one it has.
+    """
+    body = list(ast.walk(function.syntax))
+    behind = [n for n in body if getattr(n, "lineno", 0) > line]
+    if any(_sets_marker(n) or _adds_to_list(n) for n in behind):
+        return None
+    given = next((n for n in body if isinstance(n, ast.Assign) and _sets_marker(n) and n.lineno < line), None)
+    return span(function.module.source, given) if given is not None else None
+
+
+def _sets_marker(node: ast.AST) -> bool:
+    """``block["cache_control"] = ...``, or a dict that is written down with one."""
+    keys = node.keys if isinstance(node, ast.Dict) else []
+    keys = [t.slice for t in node.targets if isinstance(t, ast.Subscript)] if isinstance(node, ast.Assign) else keys
+    return any(isinstance(key, ast.Constant) and key.value in MARKERS for key in keys)
+
+
+def _adds_to_list(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in ("append", "extend", "insert")
+    return isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)
 
 
 def mentions_marker(value: Value) -> bool:
