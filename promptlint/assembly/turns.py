@@ -84,7 +84,7 @@ class Turns(Layout):
         row, func = self.sink.row, self.sink.call.func
         if not row.stateful:
             return None
-        if row.returns and self.histories_known():
+        if self._is_given_turns() or (row.returns and self.histories_known()):
             return None  # the program keeps the turns itself, and gives them back
         if any(name in row.parts for name in row.keeper):
             given = [k for k, v in self.sink.call.keywords if k is None or (k in row.keeper and self._holds_some(v))]
@@ -102,6 +102,11 @@ class Turns(Layout):
                 levels.append(self.frame.level_at(self.sink.call.loops) if option.keywords else None)
         known = [level for level in levels if level is not None]
         return min(known) if known and len(known) == len(levels) else None
+
+    def _is_given_turns(self) -> bool:
+        """Whether the object that keeps the history begins with turns that are kept elsewhere, which outlives it."""
+        lists = [o for v, _, _ in self.parts.values.get("messages", ()) for o in options(v)]
+        return any(isinstance(i, History) or _is_loaded(i) for s in lists if isinstance(s, Seq) for i in s.items)
 
     def _holds_some(self, turns: Expr) -> bool:
         """Whether what is given as the turns so far may hold any."""

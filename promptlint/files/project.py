@@ -172,7 +172,8 @@ class Project:
         Directories inside a regular package are roots only for scripts in them or if given, where no other root fits;
         and for files below them that name a module inside of a package there (``chat.agent``), as programs that put
         such a directory on ``sys.path`` do.
-        Names of the standard library are never the project's.
+        Names of the standard library are never the project's; that of a known library is where a root is declared, or
+        for a module inside of it (``agents.planner``) that stands below a root above ``near``.
         """
         candidates = self._modules.get(dotted)
         head = dotted.partition(".")[0]
@@ -192,7 +193,8 @@ class Project:
         head, _, inner = dotted.partition(".")
         declared = root in self._roots.declared
         inside = self._roots.is_inside_package(root)
-        if head in self._foreign and not declared:
+        own = inner and not inside and near is not None and _within(near.directory, root)
+        if head in self._foreign and not (declared or own):
             return None
         depth = root.count(os.sep)
         if near is None:

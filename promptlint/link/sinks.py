@@ -410,6 +410,7 @@ def _structural(ev: Evaluator, function: Function, call: Call) -> Sink | None:
             isinstance(option, External)
             and not option.name.startswith("builtins.")
             and "count_tokens" not in option.name
+            and option.name not in ev.knowledge.clients  # it makes what sends
         ):
             return Sink(function, call, STRUCTURAL)
     return None

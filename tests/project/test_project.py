@@ -412,3 +412,13 @@ def test_a_directory_inside_a_package_that_programs_put_on_their_path() -> None:
     app = ref(it, "backend/server/app.py")
     assert path_of(it.module("chat.agent", app)) == "backend/chat/agent.py"
     assert it.module("chat", app) is None
+
+
+def test_a_package_with_the_name_of_a_library_is_the_project_s_where_a_module_of_it_is_named() -> None:
+    write("backend/agents/__init__.py", "backend/agents/planner.py", "backend/agents/base.py", "backend/api/main.py")
+    write("frontend/tool.py")
+    it = project(foreign=frozenset({"agents"}))
+    for near in ("backend/api/main.py", "backend/agents/base.py"):
+        assert path_of(it.module("agents.planner", ref(it, near))) == "backend/agents/planner.py"
+        assert it.module("agents", ref(it, near)) is None
+    assert it.module("agents.planner", ref(it, "frontend/tool.py")) is None
