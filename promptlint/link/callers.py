@@ -69,6 +69,10 @@ def _search(ev: Evaluator, function: Function) -> list[Caller]:
     found: list[Caller] = list(_where_made(ev, function)) if function.name == "<lambda>" else []
     if function.name == "__init__" and function.owner is not None:
         found += _through_class(ev, function, function.owner)
+    if function.name == "__call__" and function.owner is not None:
+        from promptlint.link import called
+
+        found += islice(called.objects(ev, function, function.owner), MAX_CALLERS)
     for name in sorted(names):
         own = function.owner if name == "__init__" else None
         program = ev.program
@@ -221,7 +225,7 @@ def match(ev: Evaluator, function: Function, caller: Function, call: Call, frame
             and ev.program.method(option.cls, "__init__") is function
         ):
             return Caller(caller, call, Routine(function, None, Instance(option.cls, ev.span(frame, call), None)))
-        if isinstance(option, Instance) and function.name == "__call__":
+        if isinstance(option, Instance) and function.name == "__call__" and _is_called(ev, option, function):
             return Caller(caller, call, Routine(function, None, option))
         if isinstance(option, Routine) and _is_one_of_many(ev, call, function, frame):
             return Caller(caller, call, _aimed(option, function))
@@ -231,6 +235,12 @@ def match(ev: Evaluator, function: Function, caller: Function, call: Call, frame
         if function in by_name(ev, call):
             return Caller(caller, call, Routine(function, None, ev.generic(function).this), frozenset({NAME_MATCH}))
     return None
+
+
+def _is_called(ev: Evaluator, made: Instance, function: Function) -> bool:
+    """Whether a call of an object runs a ``__call__``: that of its class, or of one below that it may be of."""
+    called = ev.program.method(made.cls, "__call__")
+    return called is function or (called is not None and not made.exact and same_method(ev, called, function))
 
 
 def _is_replaced(ev: Evaluator, function: Function, caller: Function, call: Call) -> bool:
