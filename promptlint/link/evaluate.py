@@ -44,7 +44,7 @@ from promptlint.code.expression import (
 )
 from promptlint.code.expression import Item as ItemOf
 from promptlint.code.index import Class, Function, Module
-from promptlint.codebase.program import BUILTINS, MAX_HELD, Program, is_abstract
+from promptlint.codebase.program import MAX_HELD, Program
 from promptlint.files import comments
 from promptlint.files.source import Unreadable
 from promptlint.frozen import replace
@@ -52,18 +52,17 @@ from promptlint.knowledge import ClientRow, EntryRow, SinkRow
 from promptlint.link import (
     binding,
     callers,
+    calls,
     conditions,
-    construction,
     containers,
     decisions,
     effects,
     externals,
     loops,
     mutations,
+    names,
     objects,
-    own,
     prompts,
-    rebuilt,
     sinks,
     slices,
     state,
@@ -75,7 +74,6 @@ from promptlint.link.frame import Frame
 from promptlint.link.values import (
     CALL,
     IMPORT,
-    NAME_MATCH,
     NONE_SPAN,
     ONCE,
     SESSION,
@@ -85,7 +83,6 @@ from promptlint.link.values import (
     Entry,
     External,
     FilePath,
-    History,
     Hole,
     Instance,
     Lazy,
@@ -194,8 +191,8 @@ class Evaluator:
         self.command_tables: dict[Module, frozenset[str]] = {}
         self.uses_callables: dict[Module, bool] = {}
         self.usage_cache: dict[Module, tuple[list[ast.expr], list[ast.BinOp], bool]] = {}
-        self._replies: dict[Function, bool] = {}
-        self._rebuilt: dict[Function, int | None] = {}
+        self.replying: dict[Function, bool] = {}
+        self.rebuilt: dict[Function, int | None] = {}
         self._hints: dict[str, dict[int, dict[str, str]]] = {}
         self._hinting = frozenset(ref.path for ref in program.project.having("promptlint"))
         self._ast_values: dict[tuple[ast.expr, int], Value] = {}
@@ -207,7 +204,7 @@ class Evaluator:
         self.session_overrides: dict[tuple[str, str], Value] = {}
         self.kept: dict[object, Value] = {}
         """What a place outside the program is taken to hold while what writes there is looked at."""
-        self._decorators: dict[Function, tuple[tuple[Expr, ...], Frame]] = {}
+        self.decorators: dict[Function, tuple[tuple[Expr, ...], Frame]] = {}
         self.writer_levels: dict[Function, int] = {}
         self.by_name_cache: dict[str, Sequence[Function]] = {}
         self.callers_cache: dict[Function, list[callers.Caller]] = {}
@@ -368,7 +365,7 @@ class Evaluator:
             del self.kept[key]
             self._generic, self._module_frames, self.attribute_cache = outer
 
-    def _share(self, query: Callable[[], Value]) -> tuple[Value, bool]:
+    def share(self, query: Callable[[], Value]) -> tuple[Value, bool]:
         """The answer to one of several queries that share a budget, and whether its part of the rest was too little.
 
         So one function that computes a lot leaves something for what stands beside it.
@@ -496,89 +493,21 @@ class Evaluator:
 
     def global_value(self, name: str, module: Module, span: Span, depth: int = 0) -> Value:
         """A name at the top level of ``module``; builtins are external."""
-        override = self.global_overrides.get((module, name))
-        if override is not None:
-            return override
-        frame = self.module_frame(module)
-        summary = self.summary(module.body)
-        expr = summary.names.get(name)
-        if expr is not None:
-            return state.global_state(self, module, name, expr, frame, span)
-        if depth < 6:
-            for level, target in module.stars:
-                found = self.program.star(module, level, target, name)
-                if found is not None and (name in self.summary(found.body).names or found.stars):
-                    value = self.global_value(name, found, span, depth + 1)
-                    if not isinstance(value, Hole):
-                        return value
-        if name == "__file__":
-            return FilePath(module.source.file, span)
-        if name == "__name__":
-            return text(module.name, span)
-        if name == "__package__":
-            return text(module.name if module.is_package else module.name.rpartition(".")[0], span)
-        if name == "__doc__":
-            return text(module.body.docstring, span)
-        if name in BUILTINS:
-            return External(f"builtins.{name}", span)
-        return Hole(name, span)
+        return names.global_value(self, name, module, span, depth)
 
     def _free(self, node: Free, frame: Frame) -> Value:
-        parent = frame.parent
-        inner, function = frame.function, frame.function.parent
-        while function is not None and not isinstance(function.node, ast.Module):
-            if parent is None:
-                parent = self.generic(function)
-            summary = self.summary(function)
-            if node.name in summary.names or function.parameter(node.name) is not None:
-                expr = summary.scopes.get(inner.node, summary.names).get(node.name)
-                if isinstance(expr, AfterLoop) and expr.phi.loop in parent.path_loops:
-                    expr = expr.phi  # it runs while the loop does
-                if expr is not None:
-                    return self.eval(expr, parent)
-                return self.parameter(parent, node.name)
-            inner, function, parent = function, function.parent, parent.parent
-        return Hole(node.name, self.span(frame, node))
+        return names.free(self, node, frame)
 
     def _import(self, node: Import, frame: Frame) -> Value:
         return self.imported(node.dotted, frame.module, self.span(frame, node))
 
     def imported(self, name: str, module: Module, span: Span) -> Value:
         """What an absolute dotted name means, in the project or outside."""
-        bound = self._rebound(name, module, span)
-        if bound is not None:
-            return bound
-        found = self.program.resolve(name, module)
-        if found is None:
-            return External(name, span)
-        target, rest = found
-        if not rest:
-            return Namespace(target)
-        head, _, tail = rest.partition(".")
-        value = self.member(target, head, span)
-        for part in tail.split(".") if tail else ():
-            value = self.attribute(value, part, span, self.module_frame(module))
-        return value
-
-    def _rebound(self, name: str, module: Module, span: Span) -> Value | None:
-        """``package.name`` where the package binds the name of one of its submodules to something else."""
-        package, _, last = name.rpartition(".")
-        found = self.program.find_module(package, module) if package else None
-        if found is None or not found.is_package or found is module:
-            return None
-        expr = self.summary(found.body).names.get(last)
-        if expr is None or (isinstance(expr, Import) and expr.dotted == name):
-            return None
-        return self.global_value(last, found, span)
+        return names.imported(self, name, module, span)
 
     def member(self, module: Module, name: str, span: Span) -> Value:
         """A top-level name of a project module, or a submodule of a package."""
-        if name in self.summary(module.body).names:
-            return self.global_value(name, module, span)
-        sub = self.program.find_module(f"{module.name}.{name}", module) if module.is_package else None
-        if sub is not None and sub is not module:
-            return Namespace(sub)
-        return self.global_value(name, module, span)
+        return names.member(self, module, name, span)
 
     def _definition(self, node: Definition, frame: Frame) -> Value:
         found = frame.module.definitions.get(node.node)
@@ -586,7 +515,7 @@ class Evaluator:
             return Type(found)
         if isinstance(found, Function):
             if node.decorators:
-                self._decorators[found] = (node.decorators, frame)
+                self.decorators[found] = (node.decorators, frame)
             return Routine(found, frame if frame.function is not frame.module.body else None)
         return Hole("definition", self.span(frame, node))
 
@@ -845,155 +774,18 @@ class Evaluator:
 
     def call(self, func: Value, node: Call, frame: Frame) -> Value:
         """The result of calling ``func`` as ``node`` does."""
-        if isinstance(func, Routine):
-            return self.invoke(func, node, frame)
-        if isinstance(func, Type):
-            return construction.construct(self, func.cls, node, frame)
-        if isinstance(func, External):
-            return externals.call(self, func, node, frame)
-        if isinstance(func, Instance):
-            method = self.program.method(func.cls, "__call__")
-            if method is not None:
-                return self.invoke(Routine(method, None, func), node, frame)
-        if isinstance(func, Hole):
-            found = objects.by_name(self, node)
-            if found:
-                made = join(self.invoke(Routine(f, None, self._receiver_of(f)), node, frame) for f in found)
-                return self._by_name(made, found, self.span(frame, node))
-            return externals.opaque(self, node, frame)
-        return Hole(self.snippet(frame, node.at), self.span(frame, node), self._argument_origins(node, frame))
-
-    def _by_name(self, made: Value, found: Sequence[Function], span: Span) -> Value:
-        """A text that functions made which only their name, arguments and place in the project speak for."""
-        step = Step(span, f"returned by {found[0].qualname}(), found by its name")
-        if isinstance(made, Hole):
-            return replace(made, deps=externals.doubtful(made.deps, NAME_MATCH, step)) if made.deps else made
-        if isinstance(made, Text) and made.origins():
-            pieces = (p.with_deps(externals.doubtful(p.deps, NAME_MATCH, step)) if p.deps else p for p in made.pieces)
-            return Text(tuple(pieces))
-        return made
-
-    def _receiver_of(self, function: Function) -> Value | None:
-        return self.generic(function).this
-
-    def _argument_origins(self, node: Call, frame: Frame) -> Origins:
-        return self.origins((*node.args, *(v for _, v in node.keywords)), frame)
+        return calls.call(self, func, node, frame)
 
     def invoke(self, routine: Routine, node: Call, frame: Frame) -> Value:
         """Runs a function of the project on the arguments of ``node``."""
-        function = routine.function
-        span = self.span(frame, node)
-        if self.knowledge.own_sinks or self.knowledge.own_sources:
-            told = self._told(routine, node, frame)
-            if told is not None:
-                return told
-        if self.replies(function):
-            return externals.reply(self, node, frame)
-        wrapper = self._decorated(routine, node)
-        if wrapper is not None:
-            return self.invoke(wrapper, node, frame)
-        handed = self._handed_on(routine, node, frame)
-        if handed is not None:
-            return handed
-        if isinstance(node.func, Attr) and isinstance(node.func.base, Call) and effects.returns_itself(self, function):
-            return self.eval(node.func.base, frame)  # what a chain of calls leaves in an object counts where it is read
-        target = self.activation(routine, node, frame)
-        if target is None:
-            deps = externals.doubtful(self._argument_origins(node, frame), "bound")
-            return Hole(self.snippet(frame, node.at), span, deps, features=frozenset({"bound"}))
-        made, cut = self._share(lambda: self.result(target, function, span))
-        made = objects.as_declared(self, made, function, span)
-        if cut and not isinstance(made, (Seq, Map, Instance)) and not (isinstance(made, External) and made.instance):
-            made = externals.unfollowed(self, made, node, frame)
-        result = self._made_of_turns(loops.settled(made, self.summary(function)), target, span)
-        if isinstance(result, (Seq, Map)) or result.origins():
-            step = Step(
-                span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda"
-            )
-            result = result.along(step)
-        return result
-
-    def _told(self, routine: Routine, node: Call, frame: Frame) -> Value | None:
-        """What a call gives of which a row of the user says what it does."""
-        if sinks.own_row(self, routine, node) is not None:
-            return externals.reply(self, node, frame)
-        called = ".".join(reversed(sinks.chain(node.func)))
-        row = own.row_for(self.knowledge.own_sources, self.program, routine.function, called)
-        if row is None:
-            return None
-        shown = self.snippet(frame, node.at, 50)
-        return externals.source(row, self.span(frame, node), frame.level_at(node.loops), shown)
-
-    def _handed_on(self, routine: Routine, node: Call, frame: Frame) -> Value | None:
-        """The nested data that a function got, when it only rebuilds it."""
-        function = routine.function
-        if function not in self._rebuilt:
-            recurs = any(getattr(c.func, "name", "") == function.name for c in self.summary(function).calls)
-            self._rebuilt[function] = rebuilt.argument(function) if recurs else None
-        position = self._rebuilt[function]
-        if position is None:
-            return None
-        position -= routine.this is not None and function.is_method and "staticmethod" not in function.decorator_names
-        if not 0 <= position < len(node.args):
-            return None
-        given = self.eval(node.args[position], frame)
-        if not any(isinstance(o, (Map, Seq)) for o in options(given)):
-            return None
-        return join(replace(o, copied="deep") if isinstance(o, Seq) else o for o in options(given))
-
-    def _made_of_turns(self, result: Value, target: Frame, span: Span) -> Value:
-        """The result of a call, which is where what it makes of the kept turns that it got has its origin."""
-        if isinstance(result, Map) and result.entries.keys() & {"messages", "role"}:
-            return result
-        given = (o for a in target.arguments.values() if isinstance(a, Value) for o in options(a) if isinstance(o, Seq))
-        return loops.made_here(result, span) if any(isinstance(i, History) for s in given for i in s.items) else result
-
-    def _decorated(self, routine: Routine, node: Call) -> Routine | None:
-        """What decorators of the project put in the place of a function."""
-        decorators, frame = self._decorators.get(routine.function, ((), None))
-        if routine.bare or frame is None:
-            return None
-        value = replace(routine, bare=True)
-        for decorator in reversed(decorators):
-            value = self._wrapped(self.eval(decorator, frame), value, node, frame) or value
-        return value if value.function is not routine.function else None
-
-    def _wrapped(self, decorator: Value, value: Routine, node: Call, frame: Frame) -> Routine | None:
-        """What a decorator makes of a function: another one, or a method of an object that is called like one."""
-        if isinstance(found := only(decorator, Routine), Routine):
-            return only(self.apply(found, (value,), node, frame), Routine)
-        if isinstance(made := only(decorator, Instance), Instance):
-            called = self.program.method(made.cls, "__call__")
-            found = Routine(called, None, made) if called is not None else None
-            return only(self.apply(found, (value,), node, frame), Routine) if found is not None else None
-        if not isinstance(kind := only(decorator, Type), Type):
-            return None
-        init, called = (self.program.method(kind.cls, name) for name in ("__init__", "__call__"))
-        if init is None or called is None:
-            return None
-        wrapper = Instance(kind.cls, self.span(frame, node), None, IMPORT)
-        bare = Call(node.at, node.func, (), (), node.loops, node.guards)
-        target = self.activation(Routine(init, None, wrapper, ((value,), ())), bare, frame)
-        return Routine(called, None, replace(wrapper, init=target)) if target is not None else None
+        return calls.invoke(self, routine, node, frame)
 
     def replies(self, function: Function) -> bool:
         """Whether a function sends a request itself and returns what the model says: a wrapper of a client."""
-        known = self._replies.get(function)
-        if known is None:
-            self._replies[function] = False
-            summary = self.summary(function)
-            sends = any(sinks.row_for_shape(self.knowledge, c) is not None for c in summary.calls)
-            known = (sends or self._family_replies(function)) and not any(keeps_input(r) for r in summary.returns)
-            known = known or sinks.sends_result(self, function)
-            self._replies[function] = known
-        return known
+        return calls.replies(self, function)
 
-    def _family_replies(self, function: Function) -> bool:
-        """Whether another implementation of the same method is a wrapper of a client."""
-        root = self.program.root_class(function)
-        if root is None or (root is function.owner and not is_abstract(function)):
-            return False
-        return any(self.replies(f) for f in self.program.overrides(root, function.name) if f is not function)
+    def argument_origins(self, node: Call, frame: Frame) -> Origins:
+        return self.origins((*node.args, *(v for _, v in node.keywords)), frame)
 
     def result(self, target: Frame, function: Function, span: Span) -> Value:
         """What an activation returns (or yields)."""
@@ -1064,23 +856,6 @@ def snippet(lines: Sequence[str], at: At) -> str:
     else:
         raw = line.encode()[at.col_offset : at.end_col_offset].decode(errors="ignore")
     return " ".join(raw.split())
-
-
-def keeps_input(node: Expr, depth: int = 0) -> bool:
-    """Whether a returned list is, or is made of, what the function was given."""
-    if depth > 24:
-        return False
-    if isinstance(node, Param):
-        return True
-    if isinstance(node, (Slice, Mutate)):
-        return keeps_input(node.base, depth + 1)
-    if isinstance(node, (After, Phi)):
-        return keeps_input(node.before, depth + 1)
-    if isinstance(node, AfterLoop):
-        return keeps_input(node.phi.before, depth + 1)
-    if isinstance(node, (SeqOf, Binary, Either)):
-        return any(keeps_input(c.value if isinstance(c, Star) else c, depth + 1) for c in children(node))
-    return False
 
 
 _BOUND = frozenset({"bound"})
