@@ -30,7 +30,7 @@ def fields(module: Module, site: Span) -> tuple[tuple[Edit, ...], bool]:
     if len(refused) >= len(parts):
         return (), False
     made = [call for call in module.expressions.values() if _creates(call)]
-    inner = next(iter(_created(module, made[0])), None) if len(made) == 1 else None
+    inner = next(iter(_created(made[0])), None) if len(made) == 1 else None
     held = _named(inner) if inner is not None else {}
     edits, complete = [*module.without(parts, *(given[name][0] for name in refused))], True
     for name in refused:
@@ -79,7 +79,7 @@ def _creates(call: cst.BaseExpression) -> bool:
     )
 
 
-def _created(module: Module, call: cst.BaseExpression) -> Iterator[cst.Call | cst.Dict]:
+def _created(call: cst.BaseExpression) -> Iterator[cst.Call | cst.Dict]:
     """What a cache object is made of: the ``config`` of the call."""
     assert isinstance(call, cst.Call)
     for arg in call.args:

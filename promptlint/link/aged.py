@@ -73,8 +73,8 @@ def of_comprehension(node: Comp) -> Expr | None:
     return by_age(_leaves(node.element, ()), over, loop)
 
 
-def of_older(made: Expr, kept: Slice) -> Expr | None:
-    """The changed form of the turns ahead of ``kept`` (``x[-n:]``), when ``made`` is a list of one for each of them."""
+def of_older(made: Expr) -> Expr | None:
+    """The changed form of the turns ahead of the newest (``x[:-n]``): ``made`` is a list of one for each of them."""
     if not isinstance(made, Comp) or len(made.clauses) != 1 or made.value is not None or made.kind != "list":
         return None
     loop, over, tests = made.clauses[0]
@@ -255,7 +255,7 @@ def _asks_age(test: Test, over: Expr, loop: int, state: LoopState | None) -> boo
             continue
         if test.op in _ORDERS and runs_backwards(over):
             return True
-        if _told_from_end(bound, loop, state) and not _is_newest(test, place, bound):
+        if _told_from_end(bound, loop, state) and not _is_newest(bound):
             return True
     return False
 
@@ -280,7 +280,7 @@ def _is_place(node: Expr, loop: int, state: LoopState | None) -> bool:
     return False
 
 
-def _is_newest(test: Test, place: Expr, bound: Expr) -> bool:
+def _is_newest(bound: Expr) -> bool:
     """``i < len(x) - 1``: all but the newest, which changes no turn but that one."""
     if not (isinstance(bound, Binary) and bound.op == "-" and isinstance(bound.right, Literal)):
         return calls(bound, "len")

@@ -65,12 +65,12 @@ def call(ev: Evaluator, func: Value, node: Call, frame: Frame) -> Value:
         found = objects.by_name(ev, node)
         if found:
             made = join(ev.invoke(Routine(f, None, ev.generic(f).this), node, frame) for f in found)
-            return _by_name(ev, made, found, ev.span(frame, node))
+            return _by_name(made, found, ev.span(frame, node))
         return externals.opaque(ev, node, frame)
     return Hole(ev.snippet(frame, node.at), ev.span(frame, node), ev.argument_origins(node, frame))
 
 
-def _by_name(ev: Evaluator, made: Value, found: Sequence[Function], span: Span) -> Value:
+def _by_name(made: Value, found: Sequence[Function], span: Span) -> Value:
     """A text that functions made which only their name, arguments and place in the project speak for."""
     step = Step(span, f"returned by {found[0].qualname}(), found by its name")
     if isinstance(made, Hole):
@@ -107,7 +107,7 @@ def invoke(ev: Evaluator, routine: Routine, node: Call, frame: Frame) -> Value:
     made = objects.as_declared(ev, made, function, span)
     if cut and not isinstance(made, (Seq, Map, Instance)):
         made = externals.unfollowed(ev, made, node, frame)
-    result = _made_of_turns(ev, loops.settled(made, ev.summary(function)), target, span)
+    result = _made_of_turns(loops.settled(made, ev.summary(function)), target, span)
     if isinstance(result, (Seq, Map)) or result.origins():
         step = Step(span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda")
         result = result.along(step)
@@ -144,7 +144,7 @@ def _handed_on(ev: Evaluator, routine: Routine, node: Call, frame: Frame) -> Val
     return join(replace(o, copied="deep") if isinstance(o, Seq) else o for o in options(given))
 
 
-def _made_of_turns(ev: Evaluator, result: Value, target: Frame, span: Span) -> Value:
+def _made_of_turns(result: Value, target: Frame, span: Span) -> Value:
     """The result of a call, which is where what it makes of the kept turns that it got has its origin."""
     if isinstance(result, Map) and result.entries.keys() & {"messages", "role"}:
         return result

@@ -52,14 +52,14 @@ def found(ev: Evaluator, name: str, args: Given) -> Value | None:
     fields: dict[str, list[_Write]] = {}
     for field, write in _writes(ev, module, where):
         fields.setdefault(field, []).append(write)
-    cut = dict(_cuts(ev, args))
+    cut = dict(_cuts(args))
     if not fields and not cut:
         return None
     shown = ev.snippet(args.frame, args.node.at)
     entries: dict[str, Entry] = {}
     for field in {**fields, **cut}:
         kept = partial(_kept, ev, module, where, field, fields.get(field, []), args.span)
-        held = _cut_at(ev, kept, cut[field], args.span) if field in cut else Lazy(kept)
+        held = _cut_at(kept, cut[field]) if field in cut else Lazy(kept)
         entries[field] = Entry(held, args.span)
     document = Map(entries, args.span, (Hole(shown, args.span, args.origins),))
     return Map({"Item": Entry(document, args.span)}, args.span) if name == "get_item" else document
@@ -103,13 +103,13 @@ def _writes(ev: Evaluator, module: Module, where: str) -> Iterator[tuple[str, _W
                     given = call.args[place]
                 for field, value in _items(given):
                     if not field.startswith("$"):
-                        yield from _written(ev, field, _Write(function, call, value))
+                        yield from _written(field, _Write(function, call, value))
                     elif field in ("$set", "$push"):
                         for inner, part in _items(value):
-                            yield from _written(ev, inner, _Write(function, call, part, field == "$push"))
+                            yield from _written(inner, _Write(function, call, part, field == "$push"))
 
 
-def _written(ev: Evaluator, field: str, write: _Write) -> Iterator[tuple[str, _Write]]:
+def _written(field: str, write: _Write) -> Iterator[tuple[str, _Write]]:
     """A write that may make a list longer: one of constants does not."""
     if write.added and (inside := dict(_items(write.value))) and "$each" in inside:
         write = write._replace(value=inside["$each"], keeps=inside.get("$slice"))
@@ -128,7 +128,7 @@ def _items(node: Expr | None) -> Iterator[tuple[str, Expr]]:
             yield key.value, value
 
 
-def _cuts(ev: Evaluator, args: Given) -> Iterator[tuple[str, Limit]]:
+def _cuts(args: Given) -> Iterator[tuple[str, Limit]]:
     """The fields of which a projection gives the newest elements only."""
     for value in (*args.values[1:2], *(v for k, v in args.keywords.items() if k == "projection")):
         for field, entry in value.entries.items() if isinstance(value, Map) else ():
@@ -143,7 +143,8 @@ def _number(value: Value) -> int | None:
     return known if isinstance(known, int) else None
 
 
-def _cut_at(ev: Evaluator, kept: partial[Value], limit: Limit, span: Span) -> Value:
+def _cut_at(kept: partial[Value], limit: Limit) -> Value:
+    """What a field holds, of which a projection gives the newest elements only."""
     value = kept()
     if isinstance(value, Seq):
         return mutations.with_edit(value, Edit("window", limit.span, limit.what, keeps=limit.rows))

@@ -117,7 +117,7 @@ def _changes(ev: Evaluator, made: Span, frame: Frame) -> Iterator[tuple[Function
         for function, call in ev.program.calls_named(name, frame.module):
             func = call.func if call.args and _is_emptied(ev, function, call) else None
             if isinstance(func, Attr) and _is_it(ev, func, function, made):
-                yield function, _added(ev, call), call.tests
+                yield function, _added(call), call.tests
 
 
 def _is_used(ev: Evaluator, function: Function) -> bool:
@@ -128,7 +128,7 @@ def _is_used(ev: Evaluator, function: Function) -> bool:
     return bool(ev.program.calls_named(name, near) or ev.program.handed_over(name, near))
 
 
-def _added(ev: Evaluator, call: Call) -> Expr:
+def _added(call: Call) -> Expr:
     """All that a call adds, in one iteration after another."""
     given = call.args[0]
     if called_name(call).endswith("s"):

@@ -327,7 +327,7 @@ def cut_out(ev: Evaluator, node: Binary, rest: Slice, frame: Frame) -> Value | N
         if behind is None or first is None:
             return None
         return containers.binary(ev, "+", first, behind, ev.span(frame, node), ev.snippet(frame, node.at))
-    if (changed := aged.of_older(head, rest)) is not None and _ends_where(head.clauses[0][1], rest):  # type: ignore[attr-defined]
+    if (changed := aged.of_older(head)) is not None and _ends_where(head.clauses[0][1], rest):  # type: ignore[attr-defined]
         base = ev.eval(rest.base, frame)
         edit = Edit("rewrite", ev.span(frame, changed), ev.snippet(frame, changed.at))
         return mutations.with_edit(replace(base, copied="shallow"), edit) if isinstance(base, Seq) else None
