@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from enum import StrEnum
 
 from promptlint.frozen import record
 
@@ -55,6 +56,18 @@ class Span:
         return f"{self.path}:{self.at}"
 
 
+class Hop(StrEnum):
+    """What happens to a value in a step of its flow, where that decides how it varies."""
+
+    KEPT = "kept"  # in a state, or as a part of one
+    ENTERED = "entered"  # put into a dict that keeps what stands under other keys
+    FILLED = "filled"  # the same for a dict that a loop fills, which may be made anew each time
+    ONCE = "once"  # stored where nothing was stored yet
+    LISTED = "listed"  # in an order that is not fixed
+    RETURNED = "returned"
+    CALLED = "called"  # a step on the way to a request
+
+
 @record(frozen=True, slots=True)
 class Step:
     """One hop of a flow: what happens to the value at ``span``; ``because`` names the knowledge row that says so."""
@@ -62,3 +75,6 @@ class Step:
     span: Span
     message: str
     because: str | None = None
+    hop: Hop | None = None
+    place: str = ""
+    """The name of the state that a value is kept in."""

@@ -17,7 +17,7 @@ from promptlint.code.merging import finds_missing
 from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow
-from promptlint.link import binding, callers, containers, cuts, growth, objects, state
+from promptlint.link import binding, callers, containers, cuts, objects, state
 from promptlint.link.guards import COMPACTS, LARGE_MESSAGES, guard_of, limit_of_calls
 from promptlint.link.messages import said_before
 from promptlint.link.switches import (
@@ -37,8 +37,6 @@ from promptlint.link.values import (
     CALL,
     GROWN,
     IMPORT,
-    KEPT,
-    ONCE,
     SESSION,
     WRITTEN,
     Edit,
@@ -65,7 +63,7 @@ from promptlint.request import (
     Parameter,
     Segment,
 )
-from promptlint.span import Span
+from promptlint.span import Hop, Span
 from promptlint.tokens import Interval
 
 if TYPE_CHECKING:
@@ -235,9 +233,9 @@ class Causes:
 
     def _kept_at(self, origin: Origin) -> int:
         """How often a value is filled in: where other code keeps it, how often the loops on the way run that code."""
-        if origin.level != CALL or not self.chain.loops or any(step.message == ONCE for step in origin.steps):
+        if origin.level != CALL or not self.chain.loops or any(step.hop is Hop.ONCE for step in origin.steps):
             return origin.level
-        kept = next((n for n, step in enumerate(origin.steps) if step.message.startswith(KEPT)), None)
+        kept = next((n for n, step in enumerate(origin.steps) if step.hop in (Hop.KEPT, Hop.ENTERED)), None)
         if kept is None and origin.kind != "reply":  # an answer is not known to be kept where its text is read
             return CALL
         passed = [origin.span, *(step.span for step in origin.steps[: kept or 0])]
@@ -409,8 +407,8 @@ class Causes:
         for kept in self._all_histories():
             match owner(kept.root):
                 case (Class() as cls, str(name)):
-                    prefix = f"{KEPT}in {cls.name}."
-                    given = [s.message.removeprefix(prefix) for s in origin.steps if s.message.startswith(prefix)]
+                    places = [s.place.partition(".") for s in origin.steps if s.hop is Hop.KEPT]
+                    given = [attribute for holder, _, attribute in places if holder == cls.name]
                     this = Instance(cls, kept.span, None)
                     first = state.initial(ev, this, name, kept.span) if given else None
                     empty = first is not None and all(isinstance(o, Seq) and not o.items for o in options(first))
@@ -444,7 +442,7 @@ class Causes:
 
     def _is_entered_elsewhere(self, origin: Origin) -> bool:
         """Whether code off the way put a value under a key of a dict: there it stays as it is, as one of many."""
-        place = next((s.span for s in origin.steps if s.message == growth.UNDER_A_KEY), None)
+        place = next((s.span for s in origin.steps if s.hop is Hop.ENTERED), None)
         function = self.ev.program.function_at(place) if place is not None else None
         return (
             function is not None

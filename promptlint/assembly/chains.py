@@ -29,7 +29,7 @@ from promptlint.knowledge import EntryRow
 from promptlint.link import binding, callers, runs
 from promptlint.link.sinks import chain
 from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, Value, options, truth
-from promptlint.span import Span, Step
+from promptlint.span import Hop, Span, Step
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -168,7 +168,8 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
         if target is None:
             return None
         guess = ", found by its name" if NAME_MATCH in caller.features else ""
-        steps.append(Step(ev.span(frame, call), f"{frame.function.name}() calls {routine.function.name}(){guess}"))
+        words = f"{frame.function.name}() calls {routine.function.name}(){guess}"
+        steps.append(Step(ev.span(frame, call), words, hop=Hop.CALLED))
         frame = target
     entry = next(
         ((e, f.module.span(At.start(f.node))) for f in (fr.function for fr in frames) if (e := entry_of(ev, f))), None

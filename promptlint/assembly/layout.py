@@ -15,7 +15,7 @@ from promptlint.code.index import dotted
 from promptlint.codebase.program import Program
 from promptlint.finding import Region
 from promptlint.frozen import replace
-from promptlint.link import binding, containers, prompts, remembered, strings, thinking, values
+from promptlint.link import binding, containers, prompts, remembered, strings, thinking
 from promptlint.link.guards import COMPACTS
 from promptlint.link.messages import (
     SYSTEM_ROLES,
@@ -75,7 +75,7 @@ from promptlint.request import (
     Moment,
     Segment,
 )
-from promptlint.span import Span, Step
+from promptlint.span import Hop, Span, Step
 from promptlint.tokens import UNKNOWN, Interval, estimate
 
 MAX_TEXT = 200_000
@@ -230,7 +230,7 @@ class Layout(Arguments):
         shared = [o for o in value.origins() if o.kind != "conditional"]
         name = tool_name(value)
         order = tuple(replace(o, kind="conditional") if o.kind in _PICKS else o for o in order)
-        listed = next((s.span for o in order for s in o.steps if s.message == values.LISTED), item.span)
+        listed = next((s.span for o in order for s in o.steps if s.hop is Hop.LISTED), item.span)
         where = varying.span if varying is not None else listed
         self.segments.append(
             Segment(
@@ -706,7 +706,7 @@ def _content(message: Map) -> Entry | None:
 
 def _way_back(reply: Origin) -> set[Span]:
     """The calls that a reply came back through until it was stored."""
-    return {reply.span, *(s.span for s in reply.steps if s.message.startswith("returned by "))}
+    return {reply.span, *(s.span for s in reply.steps if s.hop is Hop.RETURNED)}
 
 
 def _is_turn(value: Value) -> bool:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from promptlint.frozen import replace
 from promptlint.link import strings
-from promptlint.link.growth import UNDER_A_KEY, UNDER_A_KEY_IN_A_LOOP
 from promptlint.link.messages import role_of
 from promptlint.link.values import (
     Choice,
@@ -28,7 +27,7 @@ from promptlint.link.values import (
     possible_texts,
     union,
 )
-from promptlint.span import Span
+from promptlint.span import Hop, Span
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -52,8 +51,8 @@ def _is_kept(origin: Origin) -> bool:
 
     Under the key of a call stands when that began, whatever fills the dict; ids may be made for each message anew.
     """
-    messages = {step.message for step in origin.steps}
-    return UNDER_A_KEY in messages or (UNDER_A_KEY_IN_A_LOOP in messages and origin.kind != "random")
+    hops = {step.hop for step in origin.steps}
+    return Hop.ENTERED in hops or (Hop.FILLED in hops and origin.kind != "random")
 
 
 def _parts(value: Value, unsure: bool, depth: int) -> Iterator[Origin]:

@@ -11,10 +11,9 @@ from promptlint.fix import clocks, frozen, history, markers, moves, objects, ord
 from promptlint.fix.files import Files
 from promptlint.fix.module import Module
 from promptlint.gates.levels import takes_one_marker
-from promptlint.link.values import LISTED
 from promptlint.report import Report
 from promptlint.request import Breakpoint, Cause, Request
-from promptlint.span import Span
+from promptlint.span import Hop, Span
 
 ORDER = frozenset(["unordered-text", "unstable-json", "unordered-tools"])
 """The rules about collections without an order, one of which can be behind several findings."""
@@ -114,7 +113,7 @@ def _ordered(report: Report, findings: Iterable[Finding], files: Files) -> Itera
     only_tools: dict[Span, bool] = defaultdict(lambda: True)
     for cause, tool in _causes(report):
         if cause.origin in about:
-            listed = next((step.span for step in cause.flow if step.message == LISTED), None)
+            listed = next((step.span for step in cause.flow if step.hop is Hop.LISTED), None)
             uses[cause.origin].add(listed or about[cause.origin][0].primary)
             rows[cause.origin] = (cause.because or "").rpartition(": ")[2]
             only_tools[cause.origin] &= tool

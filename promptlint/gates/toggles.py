@@ -20,7 +20,7 @@ from promptlint.gates.levels import (
 )
 from promptlint.provider import Invalidation
 from promptlint.request import LEFT_OUT, Branch, Carrier, Cause, Kind, Parameter, Request, Siblings
-from promptlint.span import Span
+from promptlint.span import Hop, Span
 from promptlint.tokens import Interval
 
 FORMATS = frozenset(("response_format", "text.format", "text_format", "output_config.format", "output_format"))
@@ -209,7 +209,7 @@ def differences(siblings: Siblings, about: str) -> Iterator[Difference]:
 def odd_place(main: Request, side: Request) -> Span | None:
     """The last call that only the way to the side call takes; ``None`` for two implementations of one call."""
     shared = {step.span for step in main.path} | {main.site.span}
-    calls = [step.span for step in side.path if step.message.endswith("()")]
+    calls = [step.span for step in side.path if step.hop is Hop.CALLED]
     own = [span for span in calls if span not in shared]
     if main.site.span in calls or (calls and not own and main.site.span.path != side.site.span.path):
         return None

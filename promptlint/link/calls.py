@@ -42,7 +42,7 @@ from promptlint.link.values import (
     only,
     options,
 )
-from promptlint.span import Span, Step
+from promptlint.span import Hop, Span, Step
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -72,7 +72,7 @@ def call(ev: Evaluator, func: Value, node: Call, frame: Frame) -> Value:
 
 def _by_name(made: Value, found: Sequence[Function], span: Span) -> Value:
     """A text that functions made which only their name, arguments and place in the project speak for."""
-    step = Step(span, f"returned by {found[0].qualname}(), found by its name")
+    step = Step(span, f"returned by {found[0].qualname}(), found by its name", hop=Hop.RETURNED)
     if isinstance(made, Hole):
         return replace(made, deps=externals.doubtful(made.deps, NAME_MATCH, step)) if made.deps else made
     if isinstance(made, Text) and made.origins():
@@ -109,8 +109,8 @@ def invoke(ev: Evaluator, routine: Routine, node: Call, frame: Frame) -> Value:
         made = externals.unfollowed(ev, made, node, frame)
     result = _made_of_turns(loops.settled(made, ev.summary(function)), target, span)
     if isinstance(result, (Seq, Map)) or result.origins():
-        step = Step(span, f"returned by {function.name}()" if function.name != "<lambda>" else "returned by a lambda")
-        result = result.along(step)
+        name = f"{function.name}()" if function.name != "<lambda>" else "a lambda"
+        result = result.along(Step(span, f"returned by {name}", hop=Hop.RETURNED))
     return result
 
 

@@ -10,7 +10,7 @@ from promptlint.code.expression import Attr, Call
 from promptlint.codebase.program import reference_name
 from promptlint.frozen import replace
 from promptlint.link.given import Given
-from promptlint.link.values import CALL, KEPT, External, Instance, Value, join, options
+from promptlint.link.values import CALL, External, Instance, Value, join, kept_in, options
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def value_of(ev: Evaluator, variable: External, node: Call, span: Span) -> Value
     if name is None or key in ev.attributes_active:
         return None
     known = _known(ev, key, lambda: _set(ev, variable, name))
-    return known.along(Step(span, f"{KEPT}in {name}")) if known is not None and known.origins() else known
+    return known.along(kept_in(name, span)) if known is not None and known.origins() else known
 
 
 def taken(ev: Evaluator, queue: External, args: Given) -> Value | None:

@@ -75,7 +75,6 @@ from promptlint.link.values import (
     CALL,
     IMPORT,
     NONE_SPAN,
-    ONCE,
     SESSION,
     Choice,
     Const,
@@ -105,7 +104,7 @@ from promptlint.link.values import (
     truth,
     union,
 )
-from promptlint.span import Span, Step
+from promptlint.span import Hop, Span, Step
 
 MAX_EVAL_DEPTH = 300
 MAX_CALL_DEPTH = 14
@@ -695,7 +694,7 @@ class Evaluator:
         if node.keeper is not None:
             keeper = only(self.eval(node.keeper, frame), Instance)
             level = SESSION if keeper is None else keeper.level
-        step = Step(self.span(frame, node), ONCE)
+        step = Step(self.span(frame, node), "stored where nothing was stored yet", hop=Hop.ONCE)
         return self.eval(node.value, frame).change(lambda o: replace(o.via(step), level=min(o.level, level)))
 
     def _phi(self, node: Phi, frame: Frame) -> Value:

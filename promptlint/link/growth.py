@@ -14,7 +14,6 @@ from promptlint.link.guards import asks_of_first
 from promptlint.link.messages import MESSAGES_NAMES, SYSTEM_ROLES, is_history_name, role_of
 from promptlint.link.values import (
     CALL,
-    KEPT,
     Base,
     Cell,
     Choice,
@@ -40,21 +39,16 @@ from promptlint.link.values import (
     as_it_was,
     by_role,
     join,
+    kept_in,
     name_of,
     options,
     union,
 )
 from promptlint.request import Axis
-from promptlint.span import Span, Step
+from promptlint.span import Hop, Span, Step
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
-
-
-UNDER_A_KEY = f"{KEPT}under a key"
-"""The step with which something is put into a dict that keeps what stands under other keys."""
-UNDER_A_KEY_IN_A_LOOP = "put under a key"
-"""The same for a dict that a loop fills, which may be made anew each time."""
 
 
 def as_list(ev: Evaluator, before: Value, span: Span) -> Value:
@@ -158,7 +152,7 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
                 made = grown(ev, start, entry.value, Cell(root, name), span, level, history)
                 entries[name] = Entry(made, entry.span, True)
             else:
-                put = _entered(entry.value, Step(entry.span, f"{KEPT}under {name!r}"))
+                put = _entered(entry.value, Step(entry.span, f"kept under {name!r}", hop=Hop.KEPT))
                 made = grown(ev, known.value, put, Cell(root, name), span, level, history)
                 entries[name] = Entry(made, entry.span, known.optional)
         return replace(before, entries=entries, rest=_grown_cells(ev, before, value, root, span, level, history))
@@ -187,13 +181,15 @@ def _grown_cells(
 ) -> tuple[Value, ...]:
     """What stands under unknown keys: what a step adds to a list under one of them makes that list grow."""
     cell = Cell(root, None)
-    put = UNDER_A_KEY_IN_A_LOOP if isinstance(root, Phi) else UNDER_A_KEY
+    put = Step(span, "kept under a key", hop=Hop.ENTERED)
+    if isinstance(root, Phi):
+        put = Step(span, "put under a key", hop=Hop.FILLED)
     kept = list(before.rest)
     for part in (way for held in value.rest for way in options(held)):
         if any(part is k for k in kept):
             continue
         if not holds_base(part, cell):
-            _put_under_a_key(kept, _entered(_begun(part, cell, level), Step(span, put)))
+            _put_under_a_key(kept, _entered(_begun(part, cell, level), put))
             continue
         at = next((n for n, k in enumerate(kept) if type(k) is type(part)), None)
         empty = Seq(part.kind, (), span) if isinstance(part, Seq) else Map({}, span)
@@ -292,7 +288,7 @@ def _first_anew(before: Seq, edits: list[Edit], front: tuple[Item, ...]) -> One 
     if old is None:
         begun = before.items or front
         return One(edit.value, edit.span) if not begun and role_of(edit.value) in SYSTEM_ROLES else None
-    new = _entered(edit.value, Step(edit.span, f"{KEPT}in the first message"))
+    new = _entered(edit.value, kept_in("the first message", edit.span))
     if isinstance(new, Map) and isinstance(old.value, Map):
         written = {k: e for k, e in new.entries.items() if not e.optional}
         new = Map({**old.value.entries, **written}, edit.span)

@@ -40,7 +40,6 @@ from promptlint.link import (
 from promptlint.link.values import (
     CALL,
     IMPORT,
-    KEPT,
     SESSION,
     Const,
     External,
@@ -58,10 +57,11 @@ from promptlint.link.values import (
     Value,
     by_role,
     join,
+    kept_in,
     options,
     owner,
 )
-from promptlint.span import Span, Step
+from promptlint.span import Span
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
@@ -142,7 +142,7 @@ def state(ev: Evaluator, base: Instance, name: str, span: Span) -> Value:
 
 def _kept(value: Value, name: str, span: Span) -> Value:
     """What a state holds, as it is read at ``span``."""
-    return value.along(Step(span, f"{KEPT}in {name}")) if value.origins() else value
+    return value.along(kept_in(name, span)) if value.origins() else value
 
 
 def _switched(ev: Evaluator, name: str, before: Value, after: Value, step: _Written) -> Value:

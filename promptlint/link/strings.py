@@ -11,7 +11,6 @@ from promptlint.frozen import replace
 from promptlint.link import jsontext
 from promptlint.link.messages import is_history_name
 from promptlint.link.values import (
-    KEPT,
     Choice,
     Const,
     Edit,
@@ -33,6 +32,7 @@ from promptlint.link.values import (
     Text,
     Value,
     join,
+    kept_in,
     listed,
     name_of,
     of_grown,
@@ -173,7 +173,7 @@ def _element_pieces(ev: Evaluator, item: Item, span: Span, of: Seq) -> tuple[Pie
     # What was kept in an earlier turn says what it said then.
     inner = pieces(ev, stored(item.value) if isinstance(item, History) else item.value, span)
     if isinstance(item, History):
-        step, grows = Step(item.span, f"{KEPT}in a list"), of_grown(item)
+        step, grows = kept_in("a list", item.span), of_grown(item)
         inner = tuple(p.with_deps(union(tuple(o.via(step) for o in p.deps), grows)) for p in inner)
     if isinstance(item, One):
         return tuple(replace(p, optional=p.optional or item.optional) for p in inner)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from promptlint.frozen import record, replace
 from promptlint.request import Axis, Carrier
-from promptlint.span import Span, Step
+from promptlint.span import Hop, Span, Step
 
 if TYPE_CHECKING:
     from promptlint.code.expression import Call, Guard
@@ -100,16 +100,15 @@ def _changed(origins: Origins, how: Change) -> Origins:
     return origins if all(new is old for new, old in zip(changed, origins, strict=True)) else changed
 
 
-LISTED = "listed in this order"
-ONCE = "stored where nothing was stored yet"
-KEPT = "kept "
-"""How a step begins with which a state is read, or a part of it is written."""
-
-
 def listed(order: Origins, span: Span) -> Origins:
     """What an order depends on, once something is listed in it at ``span``."""
-    step = Step(span, LISTED)
-    return tuple(o if any(s.message == LISTED for s in o.steps) else o.via(step) for o in order)
+    step = Step(span, "listed in this order", hop=Hop.LISTED)
+    return tuple(o if any(s.hop is Hop.LISTED for s in o.steps) else o.via(step) for o in order)
+
+
+def kept_in(place: str, span: Span) -> Step:
+    """The step with which a state, or a part of it, is read."""
+    return Step(span, f"kept in {place}", hop=Hop.KEPT, place=place)
 
 
 def in_sorted_order(order: Origins) -> Origins:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from promptlint.assembly.replay import made_anew
-from promptlint.link.growth import UNDER_A_KEY, UNDER_A_KEY_IN_A_LOOP
 from promptlint.link.values import CALL, Hole, Origin
 from promptlint.request import Axis
-from promptlint.span import Span, Step
+from promptlint.span import Hop, Span, Step
 
 HERE = Span("app.py", 3)
 
@@ -18,15 +17,15 @@ def _read(*steps: Step) -> Hole:
 
 def test_a_clock_that_is_read_for_each_request_is() -> None:
     assert made_anew(_read())
-    assert made_anew(_read(Step(HERE, "returned by stamp()")))
+    assert made_anew(_read(Step(HERE, "returned by stamp()", hop=Hop.RETURNED)))
 
 
 def test_what_was_put_under_the_key_of_a_call_is_not() -> None:
-    assert not made_anew(_read(Step(HERE, UNDER_A_KEY)))
+    assert not made_anew(_read(Step(HERE, "kept under a key", hop=Hop.ENTERED)))
 
 
 def test_an_id_that_a_loop_makes_for_each_message_is() -> None:
-    put = Step(HERE, UNDER_A_KEY_IN_A_LOOP)
+    put = Step(HERE, "put under a key", hop=Hop.FILLED)
     made = Origin("random", "uuid.uuid4()", HERE, CALL, frozenset({Axis.CALL}), None, (put,))
     assert made_anew(Hole("id", HERE, (made,)))
     assert not made_anew(_read(put))

@@ -11,7 +11,7 @@ from promptlint.assembly.usage import CACHED, PROMPT
 from promptlint.finding import Confidence, Finding, Scope, Severity
 from promptlint.provider import facts, providers
 from promptlint.request import LEFT_OUT, Axis, Branch, Carrier, Cause, Moment, Parameter, Request, Siblings, Usage
-from promptlint.span import Span, Step
+from promptlint.span import Hop, Span, Step
 from tests.rules.build import (
     ASSUMED,
     BATCH,
@@ -139,8 +139,8 @@ def test_parameters_that_toggle_nothing(subject: Request) -> None:
 
 
 ROOT = Span("app.py", 2)
-LOOP = Step(Span("app.py", 60), "main() calls ask()")
-LAST = Step(Span("app.py", 80), "main() calls ask()")
+LOOP = Step(Span("app.py", 60), "main() calls ask()", hop=Hop.CALLED)
+LAST = Step(Span("app.py", 80), "main() calls ask()", hop=Hop.CALLED)
 
 
 def side(way: Step, *parameters: Parameter, branches: tuple[Branch, ...] = ()) -> Request:
