@@ -369,7 +369,7 @@ def _accompanied(requests: Sequence[Request]) -> list[Request]:
 def _with_asides(requests: Sequence[Request]) -> list[Request]:
     """The requests, with the questions about the turns of another one marked as such."""
     aside = {id(request) for group in _siblings(requests) for request in toggles.asides(group)}
-    return [replace(request, aside=True) if id(request) in aside else request for request in requests]
+    return [toggles.as_aside(request) if id(request) in aside else request for request in requests]
 
 
 def _in_order(requests: Sequence[Request], judged: Sequence[Request]) -> tuple[Request, ...]:

@@ -127,7 +127,12 @@ class Segment:
     """How the code calls the value ("self.history", "build_rules()"), for messages; empty for literal text."""
     persistent: bool = False
     """A hole that is the same for every request of the program (a file read at import, a constant that is not text)."""
+    placed: Span | None = None
+    """Where a text that is the whole of a message is put into the request, if it is written elsewhere."""
 
+
+LAST_EXCHANGE = 2
+"""Messages: a question and its answer."""
 
 LEFT_OUT = ""
 """Stands among the alternatives of a parameter for a request without it."""

@@ -87,7 +87,7 @@ def check(request: Request) -> Iterator[Finding]:
     place = "the history" if turns else "text that differs on every call"
     yield Finding(
         message=f"{in_words(lost)} of constant text stand behind {place} and are paid for in full each time",
-        primary=first.span,
+        primary=first.placed or first.span,
         severity=Severity.INFO if weak else Severity.ERROR if turns else Severity.WARNING,
         confidence=min(certainty(request), Confidence.HIGH if turns else Confidence.MEDIUM),
         scope=Scope.TURN if turns else Scope.CONVERSATION,

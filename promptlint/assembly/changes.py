@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from promptlint.assembly import chains
 from promptlint.assembly.turns import Turns
 from promptlint.code import syntax
+from promptlint.code.expression import Call, unchanged
 from promptlint.frozen import replace
 from promptlint.link import callers, thinking
 from promptlint.link.conditions import SUMMARY
@@ -25,7 +26,7 @@ from promptlint.link.guards import (
 )
 from promptlint.link.messages import SYSTEM_ROLES, may_be_message, role_of
 from promptlint.link.switches import on_command
-from promptlint.link.values import MARKED_EACH, Const, Edit, options
+from promptlint.link.values import Const, Edit, Type, only, options
 from promptlint.request import Cause, Kind, Mutator, Reuse
 from promptlint.span import Span, Step
 
@@ -157,15 +158,28 @@ class Changes(Turns):
         return module is not None and thinking.only_of_old_turns(module.tree, place.line)
 
     def _only_sets_up(self, function: Function) -> bool:
-        """Whether only what sets its object up calls a method: what it changes was not sent by that object yet."""
-        if function.owner is None or function in self.on_way or function.decorators:
+        """Whether only code that sets an object up calls a function: what it changes was not sent by that object yet.
+
+        Such code is in a method of the object itself, or it makes the object, and hands it over as the first argument.
+        """
+        if function in self.on_way or function.decorators:
             return False
-        found = [c.function for c in callers.of(self.ev, function)]
-        found = found or [f for f, _ in self.ev.program.calls_named(function.name, function.module)]
+        called = [(c.function, c.call) for c in callers.of(self.ev, function)]
+        if function.owner is None:
+            return bool(called) and all(self._is_handed_new(caller, call) for caller, call in called)
+        called = called or list(self.ev.program.calls_named(function.name, function.module))
+        found = [f for f, _ in called]
         return bool(found) and all(
             f.owner is function.owner and (f.name == "__init__" or (f.name in RESTORES and f not in self.on_way))
             for f in found
         )
+
+    def _is_handed_new(self, caller: Function, call: Call) -> bool:
+        """Whether the first argument of a call is an object of the project that is made once each time it is made."""
+        made = unchanged(call.args[0]) if call.args else None
+        if not isinstance(made, Call) or made.loops != call.loops:
+            return False
+        return only(self.ev.resolve(made.func, self.ev.generic(caller)), Type) is not None
 
     def _is_never_run(self, function: Function) -> bool:
         """Whether nothing in the project, nor a library, runs a method off the way, or one of the same name."""

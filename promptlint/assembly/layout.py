@@ -102,6 +102,8 @@ _SPEAKERS = frozenset(
     )
 )
 """Keys of a record of one turn that tell who spoke, or under which one of two sides stands."""
+_ANSWERING = frozenset(("assistant", "model"))
+"""Roles of messages that hold what the model said."""
 NEAR = 15
 """Lines within which a hole and the text around it are one place to a reader."""
 
@@ -548,7 +550,15 @@ class Layout(Arguments):
     def _message(self, item: Item, region: Region, role: str | None, order: Origins) -> None:
         before, marked = len(self.segments), len(self.breakpoints)
         self._one_message(item, region, role, order)
-        if not isinstance(item, One):
+        if role_of(item.value) in _ANSWERING:  # what this request was answered ahead of a loop is a turn like others
+            answer = self.span
+            self.segments[before:] = [
+                replace(s, causes=tuple(c for c in s.causes if c.origin != answer)) if s.causes else s
+                for s in self.segments[before:]
+            ]
+        if isinstance(item, One):
+            self.segments[before:] = _placed(self.segments[before:], item.span)
+        else:
             self.segments[before:] = [replace(s, repeats=True) for s in self.segments[before:]]
             self.breakpoints[marked:] = [for_each(b, item) for b in self.breakpoints[marked:]]
 
@@ -688,6 +698,15 @@ def _decides(origin: Origin) -> bool:
         or origin.carrier is Carrier.PARAMETER
         or origin.kind == "mode"
     )
+
+
+def _placed(segments: list[Segment], message: Span) -> list[Segment]:
+    """The text of a message, which is put in there if it is all of it, and a constant of another place in the code."""
+    whole = segments[0] if len(segments) == 1 else None
+    if whole is None or whole.text is None or whole.causes or message.line <= 0:
+        return segments
+    there = whole.span.path == message.path and message.line <= whole.span.line <= message.end_line
+    return segments if there else [replace(whole, placed=message)]
 
 
 def _insertion(program: Program, piece: Piece, content: Span, causes: tuple[Cause, ...]) -> Span:

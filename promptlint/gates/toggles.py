@@ -19,7 +19,18 @@ from promptlint.gates.levels import (
     unmarked,
 )
 from promptlint.provider import Invalidation
-from promptlint.request import LEFT_OUT, Branch, Carrier, Cause, Kind, Parameter, Request, Siblings
+from promptlint.request import (
+    LAST_EXCHANGE,
+    LEFT_OUT,
+    Branch,
+    Carrier,
+    Cause,
+    Kind,
+    Mutator,
+    Parameter,
+    Request,
+    Siblings,
+)
 from promptlint.span import Hop, Span
 from promptlint.tokens import Interval
 
@@ -224,12 +235,26 @@ def whole_history(request: Request) -> bool:
 def asides(siblings: Siblings) -> Iterator[Request]:
     """The requests that ask something of the program's own about the turns which others send behind their tools.
 
-    What they write to a cache only the next question of the kind reads, and none may come.
+    What they write to a cache only the next question of the kind reads, and none may come. So do requests that look at
+    no more than the last exchange of turns which others send.
     """
     for side in siblings.requests:
-        mains = (r for r in siblings.requests if r.site.span != side.site.span and any(r.of(Region.TOOLS)))
+        others = [r for r in siblings.requests if r.site.span != side.site.span]
+        if any(map(_is_glance, side.mutators)) and any(not any(map(_is_glance, r.mutators)) for r in others):
+            yield side
+            continue
+        mains = (r for r in others if any(r.of(Region.TOOLS)))
         if not any(side.of(Region.TOOLS)) and _asks_by_itself(side) and any(_may_share(m, side) for m in mains):
             yield side
+
+
+def as_aside(request: Request) -> Request:
+    """A request that asks something of its own: with a look at the last exchange it takes none of the turns away."""
+    return replace(request, aside=True, mutators=tuple(m for m in request.mutators if not _is_glance(m)))
+
+
+def _is_glance(mutator: Mutator) -> bool:
+    return mutator.kind == "window" and mutator.keeps is not None and mutator.keeps <= LAST_EXCHANGE
 
 
 def _asks_by_itself(request: Request) -> bool:
@@ -302,7 +327,9 @@ def _has_system(request: Request) -> bool:
 
 def _comparable(main: Request, side: Request, about: str) -> bool:
     """Whether two requests send the same turns, and the same ahead of them, so that a parameter is what differs."""
-    if main.open or side.open or (main.site.span == side.site.span and main.path == side.path):
+    if main.aside or side.aside or main.open or side.open:
+        return False
+    if main.site.span == side.site.span and main.path == side.path:
         return False
     if main.site.provider != side.site.provider or (about != "model" and not _goes_to_one_model(main, side)):
         return False

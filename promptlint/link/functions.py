@@ -291,11 +291,15 @@ def _states(named: Expr | None) -> Iterator[Expr]:
             waiting.extend(node.options)
 
 
+MAX_COUNTED = 40
+"""Numbers of a ``range`` that are looked at one by one."""
+
+
 def _range(ev: Evaluator, args: Given) -> Value | None:
     numbers = [v.value for v in args.values if isinstance(v, Const) and isinstance(v.value, int)]
-    if len(numbers) == len(args.values) and numbers:
+    if len(numbers) == len(args.values) and 1 <= len(numbers) <= 3 and numbers[2:] != [0]:
         values = range(*numbers)
-        if len(values) <= 40:
+        if not values[MAX_COUNTED:]:
             return Seq("iterator", tuple(One(Const(n, args.span), args.span) for n in values), args.span)
     return Seq("iterator", (Rest(Hole("number", args.span, args.origins, type="builtins.int"), args.span),), args.span)
 

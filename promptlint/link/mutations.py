@@ -51,7 +51,7 @@ from promptlint.link.values import (
     options,
     union,
 )
-from promptlint.request import Axis
+from promptlint.request import LAST_EXCHANGE, Axis
 from promptlint.span import Span
 
 if TYPE_CHECKING:
@@ -442,10 +442,6 @@ def _is_set_anew(ev: Evaluator, node: Mutate, frame: Frame) -> bool:
         new = new.base
     spoken = any(o.kind in KEPT_KINDS for o in ev.origins(given or [new], frame))
     return not spoken and guard_of(ev, node.guards, frame.function)[0] == "always"
-
-
-LAST_EXCHANGE = 2
-"""How many messages at the end of a conversation a question and its answer are."""
 
 
 def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], frame: Frame, span: Span) -> Value:
