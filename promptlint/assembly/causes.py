@@ -331,6 +331,8 @@ class Causes:
             moment = Moment.LOOP if self.turn_level or self.chain.loops else Moment.CALL
         else:
             moment = self._moment(self._kept_at(replace(origin, level=meant.level)))
+        if origin.kind == "random" and self._is_made_elsewhere(origin):
+            moment = min(moment, Moment.SESSION)
         guard = meant.guard
         if origin.kind == "reply" and guard is None and self._compacts(origin.span):
             guard = "threshold"
@@ -443,7 +445,15 @@ class Causes:
     def _is_entered_elsewhere(self, origin: Origin) -> bool:
         """Whether code off the way put a value under a key of a dict: there it stays as it is, as one of many."""
         place = next((s.span for s in origin.steps if s.hop is Hop.ENTERED), None)
-        function = self.ev.program.function_at(place) if place is not None else None
+        return place is not None and self._is_off_the_way(place)
+
+    def _is_made_elsewhere(self, origin: Origin) -> bool:
+        """Whether code off the way made a value that an object keeps: the name of a session that somebody opens."""
+        return any(s.hop in (Hop.KEPT, Hop.ENTERED) for s in origin.steps) and self._is_off_the_way(origin.span)
+
+    def _is_off_the_way(self, place: Span) -> bool:
+        """Whether code stands in a function that no function on the way to the request calls."""
+        function = self.ev.program.function_at(place)
         return (
             function is not None
             and function not in self.on_way

@@ -342,6 +342,8 @@ class Summary:
     calls: list[Call] = field(default_factory=list)
     references: list[Attr] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
+    rebound: list[Write] = field(default_factory=list)
+    """What a body binds anew to names of its module: ``global mode; mode = "plan"``."""
     filled: list[Write] = field(default_factory=list)
     """What attributes of other objects than ``self`` hold at the end that were changed in place."""
     passing: list[Mutate] = field(default_factory=list)

@@ -106,6 +106,9 @@ class Places:
         if isinstance(target, ast.Name):
             if target.id in self.globals and self._is_missing(target.id):
                 value = Once(value.at, value, None)
+            if target.id in self.globals:
+                named = Global(at_of(target), target.id)
+                self.summary.rebound.append(Write(named, target.id, value, named.at, self.loops, self.guards))
             self.bind(target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             starred = next((i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)

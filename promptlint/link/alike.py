@@ -174,6 +174,8 @@ def is_newest(node: Expr, loops: dict[int, LoopState]) -> bool:
         within = [found, *(children(found) if isinstance(found, Either) else ())] if found is not None else []
         return any(isinstance(n, Element) and is_newest(n, loops) for n in within)
     element = _element(node)
+    if element is not None and _is_part_of_newest(element.of):
+        return True
     state = loops.get(element.loop) if element is not None else None
     if element is None or state is None or not any(end.leaves for end in state.ends):
         return False
@@ -181,6 +183,13 @@ def is_newest(node: Expr, loops: dict[int, LoopState]) -> bool:
     while isinstance(over, Call) and isinstance(over.func, Global) and over.func.name in ("list", "enumerate"):
         over = over.args[0] if over.args else Literal(over.at, None)
     return calls(over, "reversed") or _counts_down(over)
+
+
+def _is_part_of_newest(node: Expr) -> bool:
+    """``x[-1]["content"]``: the blocks of the newest message."""
+    node = unchanged(node)
+    held = unchanged(node.base) if isinstance(node, Item) and isinstance(node.key, Literal) else None
+    return isinstance(held, Item) and isinstance(held.key, Literal) and held.key.value == -1
 
 
 def _counts_down(node: Expr) -> bool:

@@ -30,7 +30,9 @@ from promptlint.link.messages import role_of
 from promptlint.link.strings import HALF_DAY, HOUR
 from promptlint.link.switches import SWITCHED
 from promptlint.link.values import (
+    CALL,
     ELAPSED,
+    SESSION,
     Base,
     Const,
     Edit,
@@ -148,6 +150,16 @@ def turns_on(test: Value) -> Origins:
     # What a kept turn holds was said before: that there are such turns is what the test depends on.
     turns = [o for o in found if o.kind == "history"]
     return tuple(replace(o, kind="conditional") for o in turns or found)
+
+
+def made_when_missing(value: Value) -> Value:
+    """What stands in for something that was not found: a random name that is made then is found from then on."""
+    return value.change(_made_once) if isinstance(value, (Text, Hole)) else value
+
+
+def _made_once(origin: Origin) -> Origin:
+    made = origin.kind == "random" and origin.level >= CALL
+    return replace(origin, level=SESSION, axes=frozenset({Axis.CONVERSATION})) if made else origin
 
 
 def _seldom(condition: Origin) -> Origin:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _WHOSE = re.compile(
     r"(from_|effective_)?(user|chat)|author|sender|member|guild|channel|tenant|account|"
-    r"((from_|telegram_|discord_|tg_)?user|chat|session|conversation|thread|channel|guild|tenant|account|customer|client)_?id|username|user_name"
+    r"((from_|telegram_|discord_|tg_)?user|chat|session|conversation|thread|channel|guild|tenant|account|customer|client)_?(id|key|jid)|username|user_name"
 )
 """Fields of an incoming event that say who it is from and where it belongs: they are the same in every turn."""
 
@@ -339,7 +339,7 @@ def whose(deps: Origins, name: str, shown: str) -> Origins:
     axes = frozenset({Axis.USER, Axis.CONVERSATION})
 
     def told(origin: Origin) -> bool:
-        return origin.kind == "input" or (origin.kind == "user" and Axis.TURN in origin.axes)
+        return origin.kind in ("input", "loop") or (origin.kind == "user" and Axis.TURN in origin.axes)
 
     return tuple(replace(o, kind="user", what=shown, axes=axes, carrier=None) if told(o) else o for o in deps)
 

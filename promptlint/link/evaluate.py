@@ -564,13 +564,13 @@ class Evaluator:
 
     def _either(self, node: Either, frame: Frame) -> Value:
         if node.test is None:
-            values = []
+            values: list[Value] = []
             for option in node.options:
                 value = self.eval(option, frame)
                 certain = truth(value)
                 if certain is False and option is not node.options[-1]:
                     continue
-                values.append(value)
+                values.append(conditions.made_when_missing(value) if values else value)
                 if certain is True:
                     break
             return join(values)

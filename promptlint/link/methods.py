@@ -52,6 +52,7 @@ from promptlint.link.values import (
     Text,
     Type,
     Value,
+    in_a_file,
     join,
     literal,
     only,
@@ -401,6 +402,8 @@ def _hole_method(ev: Evaluator, this: Hole, name: str, args: Given) -> Value:
             return externals.source(row, args.span, args.frame.level_at(args.node.loops), shown)
     if name in ("read_text", "read", "read_bytes") and this.persistent:
         return replace(this, name=shown)
+    if name in ("read_text", "read_bytes"):
+        this = replace(this, deps=in_a_file(this.deps))
     field = literal(args.values[0]) if name == "get" and args.values else None
     if field is not None:
         this = replace(this, deps=containers.whose(this.deps, field, shown))

@@ -148,9 +148,7 @@ def _kept(value: Value, name: str, span: Span) -> Value:
 def _switched(ev: Evaluator, name: str, before: Value, after: Value, step: _Written) -> Value:
     """The state after a step, which depends on whether the step was taken where it may be taken between two turns."""
     function, where = step.function, step.where
-    if writer_level(ev, function) != CALL or (
-        isinstance(after, Seq) and any(isinstance(i, History) for i in after.items)
-    ):
+    if writer_level(ev, function) != CALL or _holds_history(after):
         return after
     own = function.parameters[0].name if where is None else None
     for write in ev.summary(function).writes:
@@ -158,6 +156,10 @@ def _switched(ev: Evaluator, name: str, before: Value, after: Value, step: _Writ
         if write.name == name and mine:
             return switches.switched(ev, name, function, write, before, after)
     return after
+
+
+def _holds_history(value: Value) -> bool:
+    return isinstance(value, Seq) and any(isinstance(i, History) for i in value.items)
 
 
 def initial(ev: Evaluator, base: Instance, name: str, span: Span) -> Value | None:
@@ -525,7 +527,11 @@ def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Fr
                     continue
                 value = changed
             level = writer_level(ev, function)
+            known = result
             result = growth.grown(ev, result, value, key, function.module.span(step.at), level, history=True)
+            if level == CALL and result is not known and not _holds_history(result):
+                for write in (w for w in ev.summary(function).rebound if w.name == name):
+                    result = switches.switched(ev, name, function, write, known, result)
     finally:
         ev.attributes_active.discard(key)
     result = ev.attribute_cache[key] = _one_history(result)

@@ -362,7 +362,7 @@ def _fills(guard: Guard, name: str) -> bool:
         asked, missing = test.parts[0], not missing
     elif isinstance(test, Test) and test.op in ("is", "==", "is not", "!=") and is_none(test.parts[1]):
         asked, missing = test.parts[0], missing is (test.op in ("is not", "!="))
-    return missing and isinstance(asked, Attr) and asked.name == name
+    return missing and isinstance(asked, (Attr, Global)) and asked.name == name
 
 
 def _asks_about(guard: Guard, name: str) -> bool:
@@ -370,7 +370,7 @@ def _asks_about(guard: Guard, name: str) -> bool:
     stack = [guard.test] if guard.test is not None else []
     while stack:
         node = stack.pop()
-        if isinstance(node, Attr) and node.name == name:
+        if isinstance(node, (Attr, Global)) and node.name == name:
             return True
         if isinstance(node, (Test, Either)):
             stack.extend(node.parts if isinstance(node, Test) else node.options)

@@ -937,6 +937,11 @@ def held_in(file: External) -> Origins:
     return tuple(map(looked_up, _kept(file.origins())))
 
 
+def in_a_file(path: Origins) -> Origins:
+    """What the text of a file depends on whose path is made of this: under a name that is new nothing stands yet."""
+    return tuple(o for o in path if o.kind not in ("random", "time", "counter"))
+
+
 def looked_up(origin: Origin) -> Origin:
     """What is found by what the user says, which is not what he says."""
     if origin.kind != "user" or Axis.TURN not in origin.axes:
