@@ -23,6 +23,7 @@ from promptlint.link.values import (
     Seq,
     Text,
     Value,
+    literal,
     options,
     possible_texts,
     union,
@@ -39,6 +40,8 @@ FALLBACK = "fallback"
 MAX_DEPTH = 6
 MAX_SHOWN = 40
 _SAID = frozenset(("input", "user", "loop"))
+_MEDIA = frozenset(("image", "image_url", "input_image", "document", "file", "input_file", "input_audio"))
+"""Types of blocks that hold something else than text."""
 
 
 def made_anew(value: Value) -> Origins:
@@ -166,16 +169,27 @@ def _told(ev: Evaluator, message: Value, whole: bool = True) -> _Told | None:
 
 
 def _text_of(ev: Evaluator, content: Value, span: Span) -> tuple[Piece, ...]:
-    """The text of a message, in one piece or in blocks; nothing when it may hold anything else."""
+    """The text of a message, in one piece or in blocks, and what is attached; nothing when it may hold more."""
     if isinstance(content, (Text, Hole)):
         return strings.pieces(ev, content, span)
     blocks: list[Piece] = []
     for item in content.items if isinstance(content, Seq) else ():
         inner = item.value.entries.get("text") if isinstance(item.value, Map) else None
+        attached = _media_of(item.value) if isinstance(item, One) and not item.optional else None
+        if attached is not None:
+            blocks.append(Piece(item.span, None, name=f"the {attached.replace('_', ' ')}"))
+            continue
         if inner is None or not isinstance(item, One) or item.optional or not isinstance(inner.value, (Text, Hole)):
             return ()
         blocks += strings.pieces(ev, inner.value, inner.span)
     return tuple(blocks)
+
+
+def _media_of(block: Value) -> str | None:
+    """What kind of thing a block attaches to a message."""
+    kind = block.entries.get("type") if isinstance(block, Map) else None
+    told = literal(kind.value) if kind is not None else None
+    return told if told in _MEDIA else None
 
 
 def _difference(sent: Sequence[Piece], stored: Sequence[Piece]) -> tuple[str, Span] | None:
