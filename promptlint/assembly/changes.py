@@ -26,7 +26,7 @@ from promptlint.link.guards import (
 )
 from promptlint.link.messages import SYSTEM_ROLES, may_be_message, role_of
 from promptlint.link.switches import on_command
-from promptlint.link.values import Const, Edit, Type, only, options
+from promptlint.link.values import MARKED_EACH, Const, Edit, Type, only, options
 from promptlint.request import Cause, Kind, Mutator, Reuse
 from promptlint.span import Span, Step
 
@@ -39,10 +39,11 @@ RESTORES = frozenset(("initialize", "initialise", "init", "load", "open", "resto
 MOST_TOKENS = frozenset(("max_tokens", "max_completion_tokens", "max_output_tokens"))
 A_WORD = 32
 """Tokens that hold no more than the name of a class, or a yes."""
-_NO_CHANGE = frozenset(("mark", MARKED_EACH, "unmark", "cap"))
-"""Kinds of edits that change no text of what was sent."""
 MAX_ASKING = 3
 """Calls of a method that cuts a history which a finding names."""
+
+_NO_CHANGE = frozenset(("mark", MARKED_EACH, "unmark", "cap"))
+"""Kinds of edits that change no text of what was sent."""
 
 
 class Changes(Turns):

@@ -21,6 +21,7 @@ from promptlint.code.expression import (
     Global,
     Guard,
     Import,
+    Item,
     Literal,
     LoopEnd,
     LoopState,
@@ -38,11 +39,11 @@ from promptlint.code.expression import (
     is_none,
     unchanged,
 )
-from promptlint.code.index import Function
+from promptlint.code.index import MUTATORS, Function, terminal
 from promptlint.code.merging import End, Env, Place
 from promptlint.code.places import at_of, rooted
 from promptlint.code.syntax import YIELDED
-from promptlint.code.translate import OPERATORS, Translator, is_buffer, loop_ids
+from promptlint.code.translate import OPERATORS, PURE, Translator, is_buffer, loop_ids
 from promptlint.frozen import replace
 
 
@@ -135,7 +136,21 @@ class _Summariser(Translator):
     def _Expr(self, node: ast.Expr) -> None:
         made = self.expr(node.value)
         if isinstance(made, Call) and isinstance(node.value, ast.Call):
-            self.left_in_elements(node.value, made)
+            self._left_in_elements(node.value, made)
+
+    def _left_in_elements(self, node: ast.Call, call: Call) -> None:
+        """What a call that is made for its effect alone does to an element of a list, the list holds."""
+        if not isinstance(call.func, (Global, Import, Attr)) or terminal(node.func) in MUTATORS | PURE:
+            return
+        for position, argument in enumerate(node.args):
+            if isinstance(argument, ast.Name):
+                new = self._env().get(argument.id)
+                if isinstance(new, After) and new.call is call and isinstance(new.before, Element):
+                    self._edit_container(new.before, new)
+            elif isinstance(argument, ast.Subscript) and isinstance(argument.value, ast.Name):
+                picked = call.args[position]
+                if isinstance(picked, Item) and argument.value.id in self._env():
+                    self._replace(argument, picked, After(call.at, call, position, "", picked))
 
     def _Return(self, node: ast.Return) -> None:
         value = self.expr(node.value) if node.value is not None else Literal(at_of(node), None)

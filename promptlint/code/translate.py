@@ -72,7 +72,7 @@ _COMPARISONS = {
     ast.NotIn: "not in",
 }
 _UNARY: dict[type[ast.unaryop], str] = {ast.Not: "not", ast.USub: "minus", ast.Invert: "invert"}
-_PURE = frozenset(
+PURE = frozenset(
     [
         "abs",
         "all",
@@ -203,7 +203,7 @@ class Translator(Places):
             op = "extend" if isinstance(func, Attr) and func.name == "writelines" else "append"
             written = args if isinstance(func, Attr) else (_printed(at, args, dict(keywords)),)
             self.update(buffer, op, written, at)
-        elif not (isinstance(func, Global) and func.name in _PURE):
+        elif not (isinstance(func, Global) and func.name in PURE):
             if isinstance(func, Attr) and func.name in MUTATORS and isinstance(func.base, (Call, Item)):
                 self._passing(Mutate(at, func.name, func.base, args, (*self.facts, *self.guards), self.loops))
             self._after(node, call)
@@ -243,20 +243,6 @@ class Translator(Places):
             target = target.func.value
         value = self._env().get(target.id) if isinstance(target, ast.Name) else None
         return _made_with(value) if value is not None else None
-
-    def left_in_elements(self, node: ast.Call, call: Call) -> None:
-        """What a call that is made for its effect alone does to an element of a list, the list holds."""
-        if not isinstance(call.func, (Global, Import, Attr)) or terminal(node.func) in MUTATORS | _PURE:
-            return
-        for position, argument in enumerate(node.args):
-            if isinstance(argument, ast.Name):
-                new = self._env().get(argument.id)
-                if isinstance(new, After) and new.call is call and isinstance(new.before, Element):
-                    self._edit_container(new.before, new)
-            elif isinstance(argument, ast.Subscript) and isinstance(argument.value, ast.Name):
-                picked = call.args[position]
-                if isinstance(picked, Item) and argument.value.id in self._env():
-                    self._replace(argument, picked, After(call.at, call, position, "", picked))
 
     def _after(self, node: ast.Call, call: Call) -> None:
         env = self._env()

@@ -364,3 +364,23 @@ def runs_backwards(iterable: Expr | None) -> bool:
 
 def _is_minus_one(step: Expr | None) -> bool:
     return isinstance(step, Literal) and step.value == -1
+
+
+def same_place(one: Expr, other: Expr) -> bool:
+    """Whether two expressions name the same list: a variable, or what stands under the same keys."""
+    one, other = unchanged(one), unchanged(other)
+    if isinstance(one, Item) and isinstance(other, Item):
+        return same_key(one.key, other.key) and same_place(one.base, other.base)
+    return one is other
+
+
+def same_key(one: Expr, other: Expr) -> bool:
+    """Whether two keys are the same constant, or the same variable."""
+    return one is other or (isinstance(one, Literal) and isinstance(other, Literal) and one.value == other.value)
+
+
+def reads(node: Expr, key: str) -> bool:
+    """``x[key]`` or ``x.get(key)``."""
+    if isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name == "get" and node.args:
+        return isinstance(node.args[0], Literal) and node.args[0].value == key
+    return isinstance(node, Item) and isinstance(node.key, Literal) and node.key.value == key

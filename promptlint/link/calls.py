@@ -105,7 +105,7 @@ def invoke(ev: Evaluator, routine: Routine, node: Call, frame: Frame) -> Value:
         return Hole(ev.snippet(frame, node.at), span, deps, features=frozenset({"bound"}))
     made, cut = ev.share(lambda: ev.result(target, function, span))
     made = objects.as_declared(ev, made, function, span)
-    if cut and not isinstance(made, (Seq, Map, Instance)):
+    if cut and not isinstance(made, (Seq, Map, Instance)) and not (isinstance(made, External) and made.instance):
         made = externals.unfollowed(ev, made, node, frame)
     result = _made_of_turns(loops.settled(made, ev.summary(function)), target, span)
     if isinstance(result, (Seq, Map)) or result.origins():

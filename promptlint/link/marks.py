@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from promptlint.code.expression import (
     After,
-    Attr,
     Call,
     Comp,
     DictOf,
@@ -156,7 +155,7 @@ def call_removes(ev: Evaluator, node: After, frame: Frame) -> bool:
 def changes_only(ev: Evaluator, change: Expr, frame: Frame) -> bool:
     """Whether a chain of in-place changes sets or removes nothing but cache markers."""
     for _ in range(12):
-        if not isinstance(change, Mutate):
+        if not isinstance(change, Mutate) or is_copy(change):
             return True
         if change.op in ("setitem", "pop", "delitem", "setdefault") and change.args:
             key = ev.eval(change.args[0], frame)
@@ -176,6 +175,17 @@ def changes_only(ev: Evaluator, change: Expr, frame: Frame) -> bool:
     return False
 
 
+def is_copy(change: Mutate) -> bool:
+    """Whether ``x[i] = {**x[i], "cache_control": ...}``."""
+    new = change.args[1] if change.op == "setitem" else None
+    if not isinstance(new, DictOf) or not new.items:
+        return False
+    (spread, old), *added = new.items
+    if spread is not None or not isinstance(old, ItemOf) or not alike.same_place(old.base, change.base):
+        return False
+    return alike.same_key(old.key, change.args[0]) and all(_is_key(key) for key, _ in added)
+
+
 def _only_marks(new: Expr, key: str) -> bool:
     """Whether what is stored under ``key`` is what was there, but for blocks that are markers."""
     if isinstance(new, Either):
@@ -192,7 +202,7 @@ def _only_marks(new: Expr, key: str) -> bool:
     if isinstance(new, SeqOf) and any(isinstance(i, DictOf) and _marks(i) for i in new.items):
         rest = [i for i in new.items if not _is_marker_block(i)]
         held = [(k, v) for i in rest if isinstance(i, DictOf) for k, v in i.items if not isinstance(v, Literal)]
-        wrapped = all(_is_key(k) or _reads(v, key) for k, v in held)
+        wrapped = all(_is_key(k) or alike.reads(v, key) for k, v in held)
         return wrapped and all(isinstance(i, (DictOf, Star)) for i in rest)
     return False
 
@@ -203,13 +213,6 @@ def _marks(block: DictOf) -> bool:
 
 def _is_key(node: Expr | None) -> bool:
     return isinstance(node, Literal) and node.value in MARKERS
-
-
-def _reads(node: Expr, key: str) -> bool:
-    """``x[key]`` or ``x.get(key)``."""
-    if isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name == "get" and node.args:
-        return isinstance(node.args[0], Literal) and node.args[0].value == key
-    return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value == key
 
 
 def _is_marker_block(node: Expr) -> bool:

@@ -10,17 +10,17 @@ from promptlint.code.expression import (
     AfterLoop,
     Binary,
     Call,
+    Comp,
     Concat,
+    DictOf,
     Either,
+    Element,
     Expr,
     Global,
     Guard,
     Literal,
     Mutate,
     Phi,
-    SeqOf,
-    Star,
-    Test,
     called_name,
     each_once,
     unchanged,
@@ -382,131 +382,6 @@ def _edited(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], fra
     return with_edit(base, Edit(kind, span, what, guards, value=args[0], guard=guard, alike=same))
 
 
-def _marked(old: Value, new: Value) -> Value | None:
-    if isinstance(old, Map) and isinstance(new, Map):
-        marks = {key: entry for key, entry in new.entries.items() if key in MARKERS}
-        return old.holding({**old.entries, **marks})
-    return None
-
-
-def _bare(base: Seq) -> Seq:
-    """The sequence with all cache markers taken off its elements."""
-    return replace(base, items=tuple(replace(i, held=_without_markers(i.value)) for i in base.items))
-
-
-def _without_markers(value: Value) -> Value:
-    if isinstance(value, Map):
-        kept = {k: replace(e, held=_without_markers(e.value)) for k, e in value.entries.items() if k not in MARKERS}
-        return value.holding(kept)
-    if isinstance(value, Seq):
-        return _bare(value)
-    if isinstance(value, Choice):
-        return Choice(tuple(_without_markers(o) for o in value.options))
-    return value
-
-
-def _removes_markers(change: Expr) -> bool:
-    """Whether a chain of changes in place, known to concern markers only, takes them off without setting any."""
-    while isinstance(change, Mutate):
-        if change.op == "edit" or (change.op == "setitem" and isinstance(change.args[1], Mutate)):
-            change = change.args[-1]
-        elif change.op in ("pop", "delitem"):
-            change = change.base
-        else:
-            return False
-    return True
-
-
-def _changes_only_markers(ev: Evaluator, change: Expr, frame: Frame) -> bool:
-    """Whether a chain of in-place changes sets or removes nothing but cache markers."""
-    for _ in range(12):
-        if not isinstance(change, Mutate) or _is_marked_copy(change):
-            return True
-        if change.op in ("setitem", "pop", "delitem", "setdefault") and change.args:
-            key = ev.eval(change.args[0], frame)
-            name = key.literal if isinstance(key, Text) else None
-            if name in MARKERS:
-                change = change.base
-                continue
-            if change.op == "setitem" and isinstance(change.args[1], Mutate):
-                return _changes_only_markers(ev, change.args[1], frame)
-            return change.op == "setitem" and name is not None and _only_marks(change.args[1], name)
-        if change.op == "edit":
-            return _changes_only_markers(ev, change.args[0], frame)
-        if change.op == "append" and _is_marker_block(change.args[-1]):
-            change = change.base
-            continue
-        return False
-    return False
-
-
-def _is_marked_copy(change: Mutate) -> bool:
-    """Whether ``x[i] = {**x[i], "cache_control": ...}``."""
-    new = change.args[1] if change.op == "setitem" else None
-    if not isinstance(new, DictOf) or not new.items:
-        return False
-    (spread, old), *added = new.items
-    if spread is not None or not isinstance(old, ItemOf) or not _is_same(old.base, change.base):
-        return False
-    return _are_alike(old.key, change.args[0]) and all(_is_key(key) for key, _ in added)
-
-
-def _are_alike(one: Expr, other: Expr) -> bool:
-    """Whether two keys are the same constant, or the same variable."""
-    return one is other or (isinstance(one, Literal) and isinstance(other, Literal) and one.value == other.value)
-
-
-def _only_marks(new: Expr, key: str) -> bool:
-    """Whether what is stored under ``key`` is what was there, but for blocks that are markers."""
-    if isinstance(new, Either):
-        return all(_only_marks(o, key) for o in new.options)
-    if isinstance(new, Comp):
-        (loop, _, tests), *more = new.clauses
-        if isinstance(new.element, DictOf) and not more:
-            # Each block as it was, with a marker.
-            parts = new.element.items
-            copied = any(k is None and isinstance(v, Element) and v.loop == loop for k, v in parts)
-            return copied and all(k is None or (isinstance(k, Literal) and k.value in MARKERS) for k, _ in parts)
-        same = isinstance(new.element, Element) and new.element.loop == loop and not more
-        return same and any(_names_marker(t) for t in tests)
-    if isinstance(new, SeqOf) and any(isinstance(i, DictOf) and _marks(i) for i in new.items):
-        rest = [i for i in new.items if not _is_marker_block(i)]
-        held = [(k, v) for i in rest if isinstance(i, DictOf) for k, v in i.items if not isinstance(v, Literal)]
-        wrapped = all(_is_key(k) or _reads(v, key) for k, v in held)
-        return wrapped and all(isinstance(i, (DictOf, Star)) for i in rest)
-    return False
-
-
-def _marks(block: DictOf) -> bool:
-    return any(_is_key(k) for k, _ in block.items)
-
-
-def _is_key(node: Expr | None) -> bool:
-    return isinstance(node, Literal) and node.value in MARKERS
-
-
-def _reads(node: Expr, key: str) -> bool:
-    """``x[key]`` or ``x.get(key)``."""
-    if isinstance(node, Call) and isinstance(node.func, Attr) and node.func.name == "get" and node.args:
-        return isinstance(node.args[0], Literal) and node.args[0].value == key
-    return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value == key
-
-
-def _is_marker_block(node: Expr) -> bool:
-    """``{"cachePoint": ...}``."""
-    return isinstance(node, DictOf) and any(isinstance(k, Literal) and k.value in MARKERS for k, _ in node.items[:1])
-
-
-def _names_marker(test: Expr, depth: int = 0) -> bool:
-    if isinstance(test, Literal):
-        return test.value in MARKERS if isinstance(test.value, str) else False
-    if isinstance(test, (Test, Either)) and depth < 4:
-        return any(_names_marker(p, depth + 1) for p in (test.parts if isinstance(test, Test) else test.options))
-    if isinstance(test, Call) and depth < 4:
-        return any(_names_marker(a, depth + 1) for a in test.args)
-    return False
-
-
 def _decorates(ev: Evaluator, base: Seq, node: Mutate, where: int, value: Value, frame: Frame) -> bool:
     """Whether the newest element changes in a copy of a kept list only: a shallow copy shares what changes in place."""
     change = node.args[1]
@@ -540,7 +415,7 @@ def _adds_the_same(ev: Evaluator, node: Mutate, frame: Frame) -> bool:
         return False
     parts = list(_pieces(new.args[1]))
     held = [p for p in parts if isinstance(p, ItemOf) and isinstance(p.base, ItemOf)]
-    found = any(isinstance(p.base, ItemOf) and _is_same(p.base.base, node.base) for p in held)
+    found = any(isinstance(p.base, ItemOf) and alike.same_place(p.base.base, node.base) for p in held)
     return found and _says_the_same(ev, [p for p in parts if p not in held], frame)
 
 
@@ -570,7 +445,7 @@ def _adds_to_system(ev: Evaluator, node: Mutate, change: Expr, frame: Frame) -> 
         return False
     key = change.args[0]
     parts = list(_pieces(change.args[1]))
-    held = [p for p in parts if isinstance(key, Literal) and _reads(p, str(key.value))]
+    held = [p for p in parts if isinstance(key, Literal) and alike.reads(p, str(key.value))]
     return bool(held) and _are_copies(node.base) and _says_the_same(ev, [p for p in parts if p not in held], frame)
 
 
@@ -583,14 +458,6 @@ def _are_copies(messages: Expr) -> bool:
     if isinstance(one, Call):
         return called_name(one) in ("dict", "copy", "deepcopy")
     return isinstance(one, DictOf) and any(k is None and isinstance(v, Element) for k, v in one.items)
-
-
-def _is_same(one: Expr, other: Expr) -> bool:
-    """Whether two expressions name the same list: a variable, or what stands under the same keys."""
-    one, other = unchanged(one), unchanged(other)
-    if isinstance(one, ItemOf) and isinstance(other, ItemOf):
-        return _are_alike(one.key, other.key) and _is_same(one.base, other.base)
-    return one is other
 
 
 def _is_set_anew(ev: Evaluator, node: Mutate, frame: Frame) -> bool:
@@ -617,7 +484,9 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
                 edit = Edit("decorate", span, ev.snippet(frame, node.at), node.guards)
                 return replace(changed, edits=(*changed.edits, edit))
             return changed
-    if _is_marked_copy(node) or (isinstance(node.args[1], Mutate) and _changes_only_markers(ev, node.args[1], frame)):
+    if isinstance(node.args[1], After):
+        return base  # handed to a call, which need not change it
+    if marks.is_copy(node) or (isinstance(node.args[1], Mutate) and marks.changes_only(ev, node.args[1], frame)):
         if where == -1 and base.items:
             last = base.items[-1]
             if isinstance(last, (History, Many)):

@@ -69,5 +69,5 @@ def test_an_object_of_a_library_is_known_where_what_it_is_made_of_is_too_much_wo
     """How far a function could be followed matters for texts; what it made, and with what, is known."""
     (tmp_path / "main.py").write_text(AGENT, "utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(evaluate.Evaluator, "_share", lambda _, query: (query(), True))
+    monkeypatch.setattr(evaluate.Evaluator, "share", lambda _, query: (query(), True))
     assert "volatile-time" in {f.rule for f in engine.check([Path()], Settings()).findings}
