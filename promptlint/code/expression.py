@@ -305,9 +305,16 @@ class Mutate(Expr):
     loops: tuple[int, ...] = ()
 
 
+OUTER = "outer"
+"""In the place of an argument: a name of the function around that a nested function changes."""
+
+
 @record(frozen=True, slots=True, eq=False)
 class After(Expr):
-    """What ``before`` became when handed to ``call``: as argument ``argument``, or as the path below its receiver."""
+    """What ``before`` became when handed to ``call``: as argument ``argument``, or as the path below its receiver.
+
+    With ``OUTER`` as the argument, ``path`` is a name of the body that calls, which what is called changes.
+    """
 
     call: Call
     argument: int | str

@@ -373,6 +373,9 @@ class _Summariser(Translator):
         before = dict(env)
         phis: dict[str, Phi] = {}
         changed = syntax.changed_paths(body)
+        if any(isinstance(value, Definition) for value in env.values()):
+            calls = (inner for part in body for inner in ast.walk(part) if isinstance(inner, ast.Call))
+            changed.update(name for call in calls for name in self._changed_by(call))
         if buffers := {name for name, v in env.items() if not isinstance(v, Param) and is_buffer(v)}:
             changed |= buffers & syntax.written_to(body)
         for path in list(env):

@@ -95,6 +95,11 @@ def local_names(node: ast.AST) -> frozenset[str]:
     return frozenset(names - declared)
 
 
+def changed_outside(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """Names of the functions around a nested one that its body rebinds, or whose inside it changes (a superset)."""
+    return frozenset({path for path in changed_paths(node.body) if path.isidentifier()} - local_names(node))
+
+
 def enclosing_names(function: Function) -> frozenset[str]:
     names: set[str] = set()
     parent = function.parent

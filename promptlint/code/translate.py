@@ -8,6 +8,7 @@ from itertools import count
 
 from promptlint.code import syntax
 from promptlint.code.expression import (
+    OUTER,
     After,
     AfterLoop,
     At,
@@ -270,6 +271,15 @@ class Translator(Places):
                 position if position < len(node.args) else node.keywords[position - len(node.args)].arg or ""
             )
             self._swap(path, After(call.at, call, name, "", value))
+        for name in self._changed_by(node):
+            self._swap(name, After(call.at, call, OUTER, name, env[name]))
+
+    def _changed_by(self, node: ast.Call) -> list[str]:
+        """The names of this body that a function changes which is nested in it and called here."""
+        nested = self._env().get(node.func.id) if isinstance(node.func, ast.Name) and not self.is_module else None
+        if not isinstance(nested, Definition) or not isinstance(nested.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return []
+        return sorted(syntax.changed_outside(nested.node) & self._env().keys())
 
     def _swap(self, path: str, new: Expr) -> None:
         """Puts ``new`` under ``path``, and under the names that stand for the same and are used to change it."""

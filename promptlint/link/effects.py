@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import (
+    OUTER,
     After,
     Attr,
     Call,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 def after(ev: Evaluator, node: After, frame: Frame) -> Value:
     """What a call leaves in one of its arguments, or in an attribute of its receiver."""
     before = ev.eval(node.before, frame)
-    if isinstance(before, (Text, Const, Routine, Type, External)) and node.argument != "self":
+    if isinstance(before, (Text, Const, Routine, Type, External)) and node.argument not in ("self", OUTER):
         return before
     func = ev.eval(node.call.func, frame)
     results: list[Value] = []
@@ -80,7 +81,7 @@ def _after_routine(ev: Evaluator, routine: Routine, node: After, before: Value, 
             target.this = replace(this, overrides={**this.overrides, node.path: before})
             target.arguments[parameters[0].name] = target.this
         return run(ev, function, expr, target)
-    name = routine.given_as(node.argument)
+    name = node.path if node.argument == OUTER else routine.given_as(node.argument)
     if name is None:
         return before
     expr = summary.exit.get(name)

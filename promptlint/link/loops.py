@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.code import syntax
 from promptlint.code.expression import (
+    OUTER,
     After,
     AfterLoop,
     Attr,
@@ -502,7 +503,7 @@ def _same_object(ev: Evaluator, node: Phi, step: Expr, objects: bool) -> bool:
     """Whether every way through ``step`` ends in ``node``; each node of the graph is looked at once."""
     waiting = [step]
     for current in each_once(waiting):
-        if isinstance(current, After):
+        if isinstance(current, After) and current.argument != OUTER:
             waiting.append(current.before)
         elif objects and isinstance(current, Mutate) and current.op != "setattr":
             waiting.append(current.base)

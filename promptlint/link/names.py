@@ -48,7 +48,10 @@ def global_value(ev: Evaluator, name: str, module: Module, span: Span, depth: in
 
 
 def free(ev: Evaluator, node: Free, frame: Frame) -> Value:
-    """A name of a function around this one."""
+    """A name of a function around this one, or what it holds ahead of the call that is looked at for its effect."""
+    given = frame.arguments.get(node.name)
+    if isinstance(given, Value):
+        return given
     parent = frame.parent
     inner, function = frame.function, frame.function.parent
     while function is not None and not isinstance(function.node, ast.Module):
