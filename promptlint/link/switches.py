@@ -30,7 +30,22 @@ from promptlint.code.expression import (
 from promptlint.code.index import Function, Module, terminal
 from promptlint.frozen import replace
 from promptlint.link import callers
-from promptlint.link.values import CALL, Choice, Const, Hole, Item, Lazy, One, Origin, Seq, Text, Value, options, union
+from promptlint.link.values import (
+    CALL,
+    Choice,
+    Const,
+    Hole,
+    Instance,
+    Item,
+    Lazy,
+    One,
+    Origin,
+    Seq,
+    Text,
+    Value,
+    options,
+    union,
+)
 from promptlint.request import Axis
 from promptlint.span import Span
 
@@ -395,6 +410,8 @@ def _marked(before: Value, after: Value, origin: Origin, name: str, span: Span) 
         )
     if isinstance(after, Hole):
         return replace(after, deps=union(after.deps, (origin,)))
+    if isinstance(after, Instance) and after.is_member:
+        return Hole(name, span, (origin,))
     if isinstance(after, Choice) and all(isinstance(o, (Const, Hole)) for o in options(after)):
         return Hole(name, span, union(*(o.origins() for o in options(after)), (origin,)))
     return after

@@ -565,6 +565,11 @@ class Instance(Value):
         held = self.overrides.get(name)
         return held.get() if isinstance(held, Lazy) else held
 
+    @property
+    def is_member(self) -> bool:
+        """Whether it is a member of an enumeration."""
+        return self.init is None and self.overrides.keys() == {"value", "name"}
+
 
 @record(frozen=True, slots=True, eq=False)
 class External(Value):
