@@ -11,7 +11,7 @@ from promptlint.assembly.changes import Changes
 from promptlint.assembly.concurrency import fanned_out
 from promptlint.assembly.parameters import deciding, may_be_missing, origins_of_test
 from promptlint.assembly.usage import usage_of
-from promptlint.code.expression import Either, Expr, Guard, Star
+from promptlint.code.expression import Attr, Either, Expr, Guard, Star
 from promptlint.finding import Confidence, Site
 from promptlint.frozen import replace
 from promptlint.link import containers, mutations, sinks, strings
@@ -290,6 +290,9 @@ class _Builder(Changes):
                 yield from deciding(self.ev, node, self.frame, path[1:])
             elif key is None or row.parts.get(key) in ("config", "body"):
                 yield from deciding(self.ev, node, self.frame, path)
+        if path == ("model",) and isinstance(self.sink.call.func, Attr):
+            # The model that the client was made for, which may be that of an agent.
+            yield from deciding(self.ev, self.sink.call.func.base, self.frame, path * 2)
 
     def _causes_of_test(self, guard: Guard, frame: Frame, without: str = "") -> tuple[Cause, ...]:
         """What the outcome of a test depends on, but for origins of one kind."""
