@@ -408,6 +408,11 @@ def _as_looked_up(origin: Origin) -> Origin:
     return replace(origin, kind="state") if origin.kind == "conditional" and origin.guard is None else origin
 
 
+def item_with_condition(item: Item, deps: Origins) -> Item:
+    """An element that is another one, or there or not, by ``deps``; it is looked at when somebody reads it."""
+    return replace(item, held=Lazy(lambda: with_condition(item.value, deps)))
+
+
 def with_condition(value: Value, deps: Origins) -> Value:
     if isinstance(value, Hole):
         return replace(value, deps=union(value.deps, deps))

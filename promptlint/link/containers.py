@@ -365,7 +365,8 @@ def _keyed(value: Value, key: Value) -> Value:
     deps = _looked_up(key)
     if isinstance(value, Seq) and _offers(value):
         by = conditions.turns_on(key)
-        return replace(value, items=tuple(_offered(i, by) if by and i.optional else i for i in value.items))
+        chosen = (conditions.item_with_condition(i, by) if by and i.optional else i for i in value.items)
+        return replace(value, items=tuple(chosen))
     if isinstance(value, Text):
         return Text(tuple(replace(p, deps=union(p.deps, deps)) for p in value.pieces))
     if isinstance(value, Hole):
@@ -376,10 +377,6 @@ def _keyed(value: Value, key: Value) -> Value:
 def _offers(value: Seq) -> bool:
     """Whether a list is one of tools: of dicts that nobody has said."""
     return all(isinstance(i, One) and isinstance(i.value, Map) and "role" not in i.value.entries for i in value.items)
-
-
-def _offered(item: Item, by: Origins) -> Item:
-    return replace(item, held=Lazy(lambda: conditions.with_condition(item.value, by)))
 
 
 def _rest_item(rest: Value, span: Span, shown: str) -> Value:

@@ -36,6 +36,7 @@ from promptlint.link.values import (
     Seq,
     Text,
     Value,
+    is_marked,
     join,
     only,
     options,
@@ -233,9 +234,7 @@ def _names_marker(test: Expr, depth: int = 0) -> bool:
 def holds_marker(value: Value, depth: int = 0) -> bool:
     for option in options(value) if depth < 4 else ():
         if isinstance(option, Map):
-            if MARKERS & option.entries.keys() or any(
-                holds_marker(e.value, depth + 1) for e in option.entries.values()
-            ):
+            if is_marked(option) or any(holds_marker(e.value, depth + 1) for e in option.entries.values()):
                 return True
         elif isinstance(option, Seq) and any(holds_marker(i.value, depth + 1) for i in option.items):
             return True

@@ -36,8 +36,6 @@ from promptlint.link.values import (
     Const,
     Hole,
     Instance,
-    Item,
-    Lazy,
     One,
     Origin,
     Seq,
@@ -405,9 +403,11 @@ def _marked(before: Value, after: Value, origin: Origin, name: str, span: Span) 
             )
         )
     if isinstance(after, Seq):
-        return replace(
-            after, items=tuple(i if isinstance(i, One) and not i.optional else _with(i, origin) for i in after.items)
-        )
+        from promptlint.link.conditions import item_with_condition
+
+        by = (origin,)
+        items = (i if isinstance(i, One) and not i.optional else item_with_condition(i, by) for i in after.items)
+        return replace(after, items=tuple(items))
     if isinstance(after, Hole):
         return replace(after, deps=union(after.deps, (origin,)))
     if isinstance(after, Instance) and after.is_member:
@@ -415,9 +415,3 @@ def _marked(before: Value, after: Value, origin: Origin, name: str, span: Span) 
     if isinstance(after, Choice) and all(isinstance(o, (Const, Hole)) for o in options(after)):
         return Hole(name, span, union(*(o.origins() for o in options(after)), (origin,)))
     return after
-
-
-def _with(item: Item, origin: Origin) -> Item:
-    from promptlint.link.conditions import with_condition
-
-    return replace(item, held=Lazy(lambda: with_condition(item.value, (origin,))))
