@@ -242,10 +242,14 @@ class Comp(Expr):
 
 @record(frozen=True, slots=True, eq=False)
 class Once(Expr):
-    """A value that is stored where a test found nothing yet: in an object (``keeper``), or in the module (``None``)."""
+    """A value that is stored where a test found nothing yet: in an object (``keeper``), or in the module (``None``).
+
+    ``keyed``: under one of the keys of a dict, so that there is one for each of them.
+    """
 
     value: Expr
     keeper: Expr | None
+    keyed: bool = False
 
 
 @record(frozen=True, slots=True, eq=False)

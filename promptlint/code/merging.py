@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from promptlint.code.expression import (
@@ -15,10 +15,13 @@ from promptlint.code.expression import (
     Free,
     Global,
     Guard,
+    Import,
     Literal,
     Param,
     Test,
     Unknown,
+    cell,
+    unchanged,
 )
 
 Env = dict[str, Expr]
@@ -121,19 +124,46 @@ def finds_nothing(guard: Guard, path: str) -> bool:
     """A test that says that ``path`` is ``None``, empty or not there."""
     test = guard.test
     if not isinstance(test, Test):
-        return test is not None and not guard.sense and place_read(test) == path
+        return test is not None and not guard.sense and _asked_for(test) == path
     subject = test.parts[0]
     if test.op == "not":
         if isinstance(subject, Call) and isinstance(subject.func, Global) and subject.func.name == "hasattr":
             owner, name = (*subject.args, None, None)[:2]
-            named = isinstance(name, Literal) and owner is not None and f"{place_read(owner)}.{name.value}" == path
+            named = isinstance(name, Literal) and owner is not None and f"{_asked_for(owner)}.{name.value}" == path
             return guard.sense and named
-        return guard.sense and place_read(subject) == path
+        return guard.sense and _asked_for(subject) == path
     if test.op in ("in", "not in") and isinstance(subject, Literal):
-        return guard.sense == (test.op == "not in") and f"{place_read(test.parts[1])}.{subject.value}" == path
+        return guard.sense == (test.op == "not in") and f"{_asked_for(test.parts[1])}.{subject.value}" == path
     if test.op in ("is", "is not") and isinstance(test.parts[1], Literal) and test.parts[1].value is None:
-        return guard.sense == (test.op == "is") and place_read(subject) == path
+        return guard.sense == (test.op == "is") and _asked_for(subject) == path
     return False
+
+
+def finds_no_key(guard: Guard, path: str, key: Expr) -> bool:
+    """A test that says that nothing is kept under ``key`` in the dict that is ``path``."""
+    test = guard.test
+    match test:
+        case Test(op="in" | "not in", parts=(asked, held)):
+            missing = guard.sense == (test.op == "not in")
+            return missing and place_of(held) == path and _is_same(asked, key)
+        case Test(op="not", parts=(subject,)):
+            missing = guard.sense
+        case Test(op="is" | "is not", parts=(subject, Literal(value=None))):
+            missing = guard.sense == (test.op == "is")
+        case Expr() as subject:
+            missing = not guard.sense
+        case _:
+            return False
+    place = cell(unchanged(subject)) if missing else None
+    return place is not None and place_of(place[0]) == path and _is_same(place[1], key)
+
+
+def _is_same(one: Expr, other: Expr) -> bool:
+    """Whether two keys are known to be one value."""
+    one, other = unchanged(one), unchanged(other)
+    if isinstance(one, Literal) and isinstance(other, Literal):
+        return one.value == other.value
+    return one is other or (place_of(one) is not None and place_of(one) == place_of(other))
 
 
 def finds_missing(guard: Guard) -> bool:
@@ -146,10 +176,25 @@ def finds_missing(guard: Guard) -> bool:
 
 def place_read(node: Expr) -> str | None:
     """``self.client.system`` as a path, for what was read there before anything was written."""
+    return _path(node, lambda part: part)
+
+
+def place_of(node: Expr) -> str | None:
+    """The same, whatever calls have been given it since."""
+    return _path(node, unchanged)
+
+
+def _asked_for(node: Expr) -> str | None:
+    """The same as ``place_read``; what hangs on a module that was imported here begins with the name of that."""
+    return _path(node, lambda part: part, imported=True)
+
+
+def _path(node: Expr, seen: Callable[[Expr], Expr], imported: bool = False) -> str | None:
     parts: list[str] = []
+    node = seen(node)
     while isinstance(node, Attr):
         parts.append(node.name)
-        node = node.base
-    if not isinstance(node, (Param, Global, Free)):
-        return None
-    return ".".join(reversed([*parts, node.name]))
+        node = seen(node.base)
+    if imported and isinstance(node, Import):
+        return ".".join(reversed([*parts, node.dotted]))
+    return ".".join(reversed([*parts, node.name])) if isinstance(node, (Param, Global, Free)) else None

@@ -20,6 +20,7 @@ from promptlint.code.expression import (
     Free,
     Global,
     Guard,
+    Import,
     Item,
     Literal,
     Mutate,
@@ -142,10 +143,31 @@ class Places:
                 )
                 self.update(target.value, "setslice", (*bounds, value), at)
             else:
-                self.update(target.value, "setitem", (self.expr(target.slice), value), at)
+                asked = self.expr(target.slice)
+                if self._has_no_key(target.value, asked):
+                    value = self._kept(value, Once(value.at, value, None, keyed=True))
+                self.update(target.value, "setitem", (asked, value), at)
+
+    def _kept(self, value: Expr, once: Once) -> Once:
+        """What is stored once, which is what other names of it mean from now on."""
+        for name in [n for n, held in self._env().items() if held is value]:
+            self._env()[name] = once
+        return once
+
+    def _has_no_key(self, target: ast.expr, key: Expr) -> bool:
+        """Whether this place is only reached while a dict that outlives the call keeps nothing under a key."""
+        path = syntax.dotted_path(target)
+        root, _, rest = (path or "").partition(".")
+        if path is None or (root in self.local and not (rest and self._is_self(root))):
+            return False
+        return any(merging.finds_no_key(guard, path, key) for guard in (*self.guards, *self.facts))
 
     def _is_missing(self, path: str) -> bool:
         """Whether this place is only reached while nothing is stored under ``path``."""
+        root, dot, rest = path.partition(".")
+        library = self._env().get(root)
+        if isinstance(library, Import):
+            path = f"{library.dotted}{dot}{rest}"
         return any(merging.finds_nothing(guard, path) for guard in (*self.guards, *self.facts))
 
     def update(self, target: ast.expr, op: str, args: tuple[Expr, ...], at: At) -> None:

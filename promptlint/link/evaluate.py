@@ -62,6 +62,7 @@ from promptlint.link import (
     mutations,
     names,
     objects,
+    once,
     prompts,
     sinks,
     slices,
@@ -97,14 +98,13 @@ from promptlint.link.values import (
     Type,
     Value,
     join,
-    only,
     options,
     stored,
     text,
     truth,
     union,
 )
-from promptlint.span import Hop, Span, Step
+from promptlint.span import Span
 
 MAX_EVAL_DEPTH = 300
 MAX_CALL_DEPTH = 14
@@ -690,12 +690,7 @@ class Evaluator:
         return loops.element(self, node, frame)
 
     def _once(self, node: Once, frame: Frame) -> Value:
-        level = IMPORT
-        if node.keeper is not None:
-            keeper = only(self.eval(node.keeper, frame), Instance)
-            level = SESSION if keeper is None else keeper.level
-        step = Step(self.span(frame, node), "stored where nothing was stored yet", hop=Hop.ONCE)
-        return self.eval(node.value, frame).change(lambda o: replace(o.via(step), level=min(o.level, level)))
+        return once.kept(self, node, frame)
 
     def _phi(self, node: Phi, frame: Frame) -> Value:
         return loops.phi(self, node, frame)
