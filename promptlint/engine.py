@@ -199,7 +199,8 @@ def _open(
     given = [*paths, *([Path(stdin[0])] if stdin is not None and not paths else [])]
     given += [file for file in overlay or {} if not file.exists()]  # no walk finds a file that was never saved
     try:
-        project = discover(given, options, {file: to_bytes(text) for file, text in texts.items()})
+        unsaved = {file: to_bytes(text) for file, text in texts.items()}
+        project = (memory.project if memory is not None else discover)(given, options, unsaved)
     except NoPython as error:
         raise NoInput(str(error)) from None
     ev = Evaluator(Program(project, rows, memory), settings.provider, settings.default_model)

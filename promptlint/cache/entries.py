@@ -29,7 +29,7 @@ from promptlint.cache.folder import SUFFIX, folder, make, prune
 from promptlint.cache.kept import Kept
 from promptlint.cache.records import Damaged, Later, Part, pickled, unpickled
 from promptlint.files import disk, source, walk
-from promptlint.files.disk import FILE, FOLDER, KIND, Notes, Stamp
+from promptlint.files.disk import FILE, FOLDER, Notes, Stamp
 from promptlint.files.source import Source, Unreadable
 from promptlint.report import Report
 
@@ -186,7 +186,7 @@ class _Held:
             digest = self.digests[number * _DIGEST : (number + 1) * _DIGEST]
             if not any(digest):
                 return None
-            if digest != present(kind, name):
+            if digest != walk.present(kind, name):
                 if kind != FILE:
                     return None
                 changed.append(number)
@@ -234,13 +234,6 @@ def _main(report: Report) -> bytes:
 
 def _read(file: str) -> Source | Unreadable:
     return source.read(Path(file))
-
-
-def present(kind: str, name: str) -> bytes:
-    """The digest of the present answer to a question to the file system."""
-    if kind == KIND:
-        return b""
-    return disk.digest(source.content(Path(name)) if kind == FILE else walk.summary(name))
 
 
 def _own_files(settings: Settings, notes: Notes) -> dict[tuple[str, str], tuple[Stamp, bytes]] | None:

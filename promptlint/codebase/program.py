@@ -98,8 +98,11 @@ class Program:
         self._matching: dict[re.Pattern[bytes], dict[SourceRef, bool]] = {}
         self._bases_named: dict[SourceRef, frozenset[bytes]] = {}
         self._saying: dict[str, frozenset[SourceRef]] = {}
+        self._searched_before = memory.searched if memory is not None else {}
         self.searched: dict[Search, dict[SourceRef, bool]] = {}
         """What was looked for in files, those whose text was searched for it, and whether it was found there."""
+        if memory is not None:
+            memory.searched = self.searched
         self.apart: set[tuple[str, int, int, int]] = set()
         """Lines of one file of which it was asked whether more than a number of lines lie between them."""
         self.stored: set[str] = set()
@@ -253,14 +256,17 @@ class Program:
             known = self.searched[search] = {}
         found = known.get(ref)
         if found is None:
-            if search.pattern is not None:
-                found = self._matches(search.pattern, search.word, ref)
-            else:
-                if ref not in self._bases_named:
-                    self._bases_named[ref] = frozenset(bases_named(ref.data))
-                found = search.word.encode() in self._bases_named[ref]
-            known[ref] = found
+            before = self._searched_before.get(search)
+            found = before.get(ref) if before is not None else None
+            found = known[ref] = self._holds(search, ref) if found is None else found
         return found
+
+    def _holds(self, search: Search, ref: SourceRef) -> bool:
+        if search.pattern is not None:
+            return self._matches(search.pattern, search.word, ref)
+        if ref not in self._bases_named:
+            self._bases_named[ref] = frozenset(bases_named(ref.data))
+        return search.word.encode() in self._bases_named[ref]
 
     def _matches(self, pattern: re.Pattern[bytes], word: str, ref: SourceRef) -> bool:
         if word.encode() in pattern.pattern:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.code.index import Module
 from promptlint.codebase import skeleton
-from promptlint.codebase.shapes import ANY, CODE, Search, Shape, bases_named, shows
+from promptlint.codebase.shapes import ANY, CODE, Search, Shape, any_shows, bases_named
 from promptlint.codebase.skeleton import Looked
 from promptlint.files import comments, disk, source
 from promptlint.files.moves import Gone, Moves, after, between
@@ -113,7 +113,7 @@ class Questions:
         text = _Text(data)
         if _digest(word for word in self.words if _bytes(word) in text.words) != asked.words:
             return None
-        if _sends(self.shapes, text) != asked.sends:
+        if any_shows(self.shapes, data, text.words) != asked.sends:
             return None
         if asked.looked is None:
             return () if all(self._is_same(search, number, text) for search in self.searches) else None
@@ -248,12 +248,6 @@ def _module(asked: Asked, read: Source | Unreadable) -> Module | None:
     if not isinstance(read, Source) or not isinstance(tree, ast.Module):
         return None
     return Module(read, asked.module, asked.is_package, tree)
-
-
-def _sends(shapes: Sequence[Shape], text: _Text) -> bool:
-    return any(
-        shows(shape, text.data, {word for word in shape.words if _bytes(word) in text.words}) for shape in shapes
-    )
 
 
 def _has_hints(read: Source) -> bool:

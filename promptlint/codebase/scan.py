@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from promptlint.codebase.program import Program
-from promptlint.codebase.shapes import MESSAGES, Shape, derived, shows
-from promptlint.files.project import SourceRef
+from promptlint.codebase.shapes import MESSAGES, Shape, any_shows, derived, shows
+from promptlint.files.project import SourceRef, identifiers
 from promptlint.knowledge import SinkRow
 
 
 def files(program: Program, shapes: Sequence[Shape]) -> list[SourceRef]:
     """The files in which one of the shapes may show; in the project's order."""
-    found = {ref for shape in shapes for ref in _holding(program, shape)}
+    found = _showing(program, tuple(shapes))
     found.update(ref for name in _derived(program) for ref in program.project.having(name))
     return [ref for ref in program.project.files if ref in found]
+
+
+def _showing(program: Program, shapes: tuple[Shape, ...]) -> set[SourceRef]:
+    """The files in which one of the shapes shows; only those are searched of which that is not remembered."""
+    known = program.memory.shown(shapes) if program.memory is not None else {}
+    if not known:
+        found = {ref for shape in shapes for ref in _holding(program, shape)}
+        known.update((ref, ref in found) for ref in program.project.files)
+    for ref in program.project.files:
+        if ref not in known:
+            known[ref] = any_shows(shapes, ref.data, identifiers(ref.data))
+    return {ref for ref, shows in known.items() if shows}
 
 
 def shapes(program: Program) -> tuple[Shape, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -68,6 +68,11 @@ def shows(shape: Shape, data: bytes, words: Set[str]) -> bool:
         # A plain name may mean the bound method; an attribute is known by its path or by its keywords.
         if not shape.path or data[start - 1 : start] != b"."
     )
+
+
+def any_shows(shapes: Iterable[Shape], data: bytes, words: Set[bytes]) -> bool:
+    """Whether the text of a file, in which these identifiers occur, may hold a call of one of some shapes."""
+    return any(shows(shape, data, {word for word in shape.words if word.encode() in words}) for shape in shapes)
 
 
 def _passes(data: bytes, keyword: str) -> bool:

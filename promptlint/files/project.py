@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -104,6 +105,12 @@ class SourceRef:
             self.take(read_bytes(self.file, self.path) if self.unsaved is None else self.unsaved)
             assert self._bytes is not None
         return self._bytes
+
+    def renew(self, data: bytes, unsaved: bool) -> None:
+        """Take other bytes than those that were read before."""
+        self.unsaved = data if unsaved else None
+        self._source = None
+        self.take(data)
 
     def take(self, data: bytes | Unreadable) -> None:
         """Take the bytes of the file; those of a notebook are read at once, for what it shows can be megabytes."""
@@ -276,7 +283,7 @@ class Project:
         return [self.files[number] for number in self._identifiers.get(name.encode("utf-8", "replace"), ())]
 
     @cached_property
-    def _identifiers(self) -> Mapping[bytes, Sequence[int]]:
+    def _identifiers(self) -> defaultdict[bytes, list[int]]:
         # Built once: on 15,000 files (144 MB) it costs about as much as searching them for fifty names one by one.
         index: defaultdict[bytes, list[int]] = defaultdict(list)
         for number, ref in enumerate(self.files):
@@ -286,6 +293,22 @@ class Project:
             if not keep:
                 ref.drop()
         return index
+
+    def replace(self, number: int, data: bytes, unsaved: bool) -> None:
+        """Puts other bytes in the place of those of a file."""
+        ref, index = self.files[number], self._identifiers
+        if ref.unsaved is not None:
+            old = identifiers(ref.data)
+        else:  # what is on the disk now may be another text than the one that was read
+            old = {word for word, numbers in index.items() if _has_number(numbers, number)}
+        ref.renew(data, unsaved)
+        new = identifiers(ref.data)
+        for word in old - new:
+            index[word].remove(number)
+            if not index[word]:
+                del index[word]  # every word that was ever typed would stay
+        for word in new - old:
+            insort(index[word], number)
 
     @cached_property
     def _modules(self) -> Mapping[str, Sequence[tuple[str, SourceRef]]]:
@@ -302,6 +325,11 @@ class Project:
                     index[dotted].append((root, ref))
                 dotted = ".".join(filter(None, (os.path.basename(root), dotted)))
         return index
+
+
+def _has_number(numbers: Sequence[int], number: int) -> bool:
+    place = bisect_left(numbers, number)
+    return place < len(numbers) and numbers[place] == number
 
 
 def discover(paths: Sequence[Path], options: Options, overlay: Mapping[Path, bytes] | None = None) -> Project:

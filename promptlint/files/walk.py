@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from promptlint.files import disk, gitignore, notebook
 from promptlint.files.gitignore import Ignore
-from promptlint.files.source import Unreadable, display, reason
+from promptlint.files.source import Unreadable, content, display, reason
 
 SUFFIXES = (".py", notebook.SUFFIX)
 """What files with Python are called."""
@@ -111,6 +112,13 @@ def summary(directory: str) -> bytes:
         return _summary(_entries(directory))
     except OSError:
         return b""
+
+
+def present(kind: str, name: str) -> bytes:
+    """The digest of the present answer to a question to the file system."""
+    if kind == disk.KIND:
+        return b""
+    return disk.digest(content(Path(name)) if kind == disk.FILE else summary(name))
 
 
 def _summary(entries: Sequence[os.DirEntry[str]]) -> bytes:

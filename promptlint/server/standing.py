@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from promptlint.cache import cutoff, records
-from promptlint.cache.entries import present
 from promptlint.cache.kept import Kept
 from promptlint.codebase.questions import Questions
 from promptlint.config import Settings
-from promptlint.files import disk, source
+from promptlint.files import disk, source, walk
 from promptlint.files.disk import FILE, Notes, Stamp
 from promptlint.files.moves import Moves
 from promptlint.files.source import Source, Unreadable
@@ -63,7 +62,7 @@ class Standing:
             now = disk.stamp(kind, name)
             if now == stamp:
                 continue
-            if digest and present(kind, name) == digest:
+            if digest and walk.present(kind, name) == digest:
                 self.seen[kind, name] = disk.settled(now), digest
                 continue
             read = source.read_bytes(Path(name), "") if kind == FILE else None
