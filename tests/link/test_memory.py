@@ -17,8 +17,7 @@ from promptlint.code.expression import Summary
 from promptlint.code.index import Function
 from promptlint.codebase.memory import Memory
 from promptlint.config import Settings
-from promptlint.files import project as projects
-from promptlint.files import tree
+from promptlint.files import source, tree
 from promptlint.report import Report
 from promptlint.server import analysis
 
@@ -94,7 +93,7 @@ def test_only_what_changed_is_looked_at_again(project: Path, monkeypatch: pytest
     memory, read = Memory(), list[str]()
     file = project / "chat_service" / "history.py"
     (project / "other.py").write_text("def other():\n    return 1\n", "utf-8")
-    real = projects.read_bytes
+    real = source.read_bytes
 
     def counted(file: Path, shown: str) -> object:
         read.append(file.name)
