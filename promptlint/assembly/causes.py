@@ -164,6 +164,8 @@ class Causes:
         """The functions on the way, in its order: what is asked of one may use up what the next would need."""
         self.kept_names: frozenset[str] | None = None
         """The names of the lists that hold the turns and of the classes of the objects that hold those."""
+        self.turn_classes: frozenset[str] | None = None
+        """The names of the classes of the objects that turns are kept as."""
         self.cutters: frozenset[Function] | None = None
         """The functions that drop old turns."""
         self.cut_with: dict[Span, bool] = {}
@@ -280,6 +282,18 @@ class Causes:
                     if isinstance(option, Seq):
                         yield from (i for i in option.items if isinstance(i, History))
 
+    def _is_of_a_turn(self, origin: Origin) -> bool:
+        """Whether a value is read from a field of the objects that turns are kept as: it is what a turn says.
+
+        Which of them is read is not told apart. One that said something else before is an edit of the history.
+        """
+        if self.turn_classes is None:
+            said = (o for h in self._all_histories() for value in (h.kept, h.value) for o in options(value))
+            classes = dict.fromkeys(c for o in said if isinstance(o, Instance) for c in self.ev.program.mro(o.cls))
+            self.turn_classes = frozenset(c.name for c in classes)
+        kept = (step.place.partition(".")[0] for step in origin.steps if step.hop is Hop.KEPT and "." in step.place)
+        return any(name in self.turn_classes for name in kept)
+
     def _hole_tokens(self, piece: Piece) -> Interval:
         here = number(self.ev.hints_at(piece.span).get("tokens", ""))
         size = told_tokens(piece.features) if here is None else here
@@ -384,7 +398,7 @@ class Causes:
             if kind == "user":  # not what the user says, but what is looked up with it
                 return replace(origin, kind="state", what=f"what is looked up with {origin.what}", carrier=None)
         if kind == "reply":
-            return replace(origin, kind="state")
+            return None if self._is_of_a_turn(origin) else replace(origin, kind="state")
         if kind == WRITTEN:
             asked = self._writes(origin)
             return replace(origin, kind="state", guard=asked or origin.guard) if asked is not None else None
