@@ -271,11 +271,11 @@ def _turning(ev: Evaluator, function: Function, call: Call) -> Iterator[LoopStat
 
 
 def _kind(root: Function, entry: tuple[EntryRow, Span] | None) -> str:
-    if entry is not None:
+    """What the code on a path is to the outside; a thread that a script starts is a part of the script."""
+    script = isinstance(root.node, ast.Module) or root.name in ("main", "cli", "run_cli", "__main__")
+    if entry is not None and not (script and is_started(entry[0])):
         return "entry"
-    if isinstance(root.node, ast.Module) or root.name in ("main", "cli", "run_cli", "__main__"):
-        return "script"
-    return "assumed"
+    return "script" if script else "assumed"
 
 
 def entry_of(ev: Evaluator, function: Function) -> EntryRow | None:
