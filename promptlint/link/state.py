@@ -529,9 +529,12 @@ def global_state(ev: Evaluator, module: Module, name: str, expr: Expr, frame: Fr
             level = writer_level(ev, function)
             known = result
             result = growth.grown(ev, result, value, key, function.module.span(step.at), level, history=True)
-            if level == CALL and result is not known and not _holds_history(result):
+            if result is not known and not _holds_history(result):
                 for write in (w for w in ev.summary(function).rebound if w.name == name):
-                    result = switches.switched(ev, name, function, write, known, result)
+                    if level == CALL:
+                        result = switches.switched(ev, name, function, write, known, result)
+                    else:  # what sets the state up may be run again by a command
+                        result = switches.as_asked(ev, function, write, known, result)
     finally:
         ev.attributes_active.discard(key)
     result = ev.attribute_cache[key] = _one_history(result)

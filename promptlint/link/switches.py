@@ -317,8 +317,7 @@ def begins_anew(module: Module, line: int, kept: frozenset[str]) -> bool:
 
 def switched(ev: Evaluator, name: str, function: Function, write: Write, before: Value, after: Value) -> Value:
     """What ``after`` adds to ``before``, or has in its place, depends on whether the state ``name`` was switched."""
-    if any(map(asks_for_command, write.guards)) or on_command(ev, function):
-        after = _as_asked(ev, function, before, after)
+    after = as_asked(ev, function, write, before, after)
     if isinstance(unchanged(write.base), Call) or not _may_switch(ev, name, function, write):
         return after  # what is made here and now is no state that lasts
     span = function.module.span(write.at)
@@ -336,8 +335,10 @@ def switched(ev: Evaluator, name: str, function: Function, write: Write, before:
     return _marked(before, after, origin, name, span)
 
 
-def _as_asked(ev: Evaluator, function: Function, before: Value, after: Value) -> Value:
-    """``after``, where what the user typed stays as it is until another command is typed."""
+def as_asked(ev: Evaluator, function: Function, write: Write, before: Value, after: Value) -> Value:
+    """``after``, where what the user typed for a command stays as it is until another command is typed."""
+    if not (any(map(asks_for_command, write.guards)) or on_command(ev, function)):
+        return after
     known = {o.key for o in before.origins()}
 
     def how(origin: Origin) -> Origin:

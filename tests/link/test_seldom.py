@@ -152,6 +152,52 @@ def chat():
     return reply
 """
 
+LANGUAGE = """\
+import json
+
+from openai import OpenAI
+
+client = OpenAI()
+turns = []
+texts = {}
+
+
+def load_texts(language):
+    global texts
+    with open(f"locales/{language}.json") as file:
+        texts = json.load(file)
+
+
+def told(key):
+    return texts.get(key, key)
+
+
+def tools():
+    return [{"type": "function", "function": {"name": "find", "description": told("Finds a file"), "parameters": {}}}]
+
+
+def handled(text):
+    command, *words = text.split()
+    if command == "/language":
+        load_texts(words[0])
+        return True
+    return False
+
+
+def main():
+    load_texts("en")
+    while True:
+        text = input()
+        if handled(text):
+            continue
+        turns.append({"role": "user", "content": text})
+        sent = client.chat.completions.create(model="gpt-4.1", messages=turns, tools=tools())
+        turns.append({"role": "assistant", "content": sent.choices[0].message.content})
+
+
+main()
+"""
+
 
 def one(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> Finding:
     (folder / "main.py").write_text(program, "utf-8")
@@ -203,3 +249,13 @@ def test_what_another_route_stores_is_changed_on_demand(tmp_path: Path, monkeypa
     stored = '    profile.topic = request.json["topic"]\n'
     same = SETTING.replace(stored, "", 1).replace("    turns.append({", f"{stored}    turns.append({{", 1)
     assert told(same) == [(Severity.ERROR, False)]
+
+
+def test_what_is_set_up_again_on_a_command_is_changed_on_demand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = one(tmp_path, monkeypatch, LANGUAGE)
+    assert (found.rule, found.severity) == ("volatile-tool-definition", Severity.WARNING)
+    assert "on a command of the user" in found.message
+    each = LANGUAGE.replace('if command == "/language":', "if words:")
+    assert one(tmp_path, monkeypatch, each).severity is Severity.ERROR
