@@ -15,7 +15,7 @@ from promptlint.code.index import dotted
 from promptlint.codebase.program import Program
 from promptlint.finding import Region
 from promptlint.frozen import replace
-from promptlint.link import binding, containers, prompts, remembered, strings, thinking
+from promptlint.link import alike, binding, containers, prompts, remembered, strings, thinking
 from promptlint.link.guards import COMPACTS
 from promptlint.link.messages import (
     SYSTEM_ROLES,
@@ -639,7 +639,9 @@ class Layout(Arguments):
         if isinstance(item, Many):
             self.named_history.append(role_source(item.value))
             loaded = is_fetched(item.of) or (item.of is None and reads_role(item.value))
-            self.loaded = self.loaded or (item.span if loaded and role_of(item.value) == "" else None)
+            asked = {alike.role_asked(guard) for guard in item.guards}
+            told = role_of(item.value) == "" or bool(asked - SYSTEM_ROLES - {None})
+            self.loaded = self.loaded or (item.span if loaded and told else None)
         rendered = item.rendered if isinstance(item, History) and origins else None
         self.segments.append(
             Segment(
