@@ -739,6 +739,9 @@ def _number(ev: Evaluator, args: Given) -> Value | None:
             divided = clocks.divided("//", ev.eval(given.left, args.frame), ev.eval(given.right, args.frame))
             grain = max(grain, divided or 0.0)
         return strings.coarsened(shown, grain)
+    written = literal(value) if value is not None and len(args.values) == 1 else None
+    if isinstance(written, str) and written.strip().isdecimal():
+        return Const(int(written), args.span)
     return value
 
 

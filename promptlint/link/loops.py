@@ -429,6 +429,13 @@ def _as_part_of(item: Item, made: Item, filtered: bool = False, whole: bool = Fa
     return made
 
 
+def _taken_from(source: Seq) -> Value | None:
+    """What the elements of a list come from, if that is one thing, in whichever way it was turned into the list."""
+    found = [i.of if isinstance(i, Many) and i.of is not None else i.value for i in source.items]
+    same = {(of.name, of.span) if isinstance(of, Hole) else None for of in found}
+    return found[0] if len(found) == 1 or (len(same) == 1 and None not in same) else None
+
+
 _VARYING = frozenset(("time", "random", "counter"))
 """Kinds of origins of what looks other each time it is made."""
 
@@ -667,9 +674,7 @@ def _repeated(ev: Evaluator, node: Phi, before: Value, step: Expr, frame: Frame,
     if node.state.iterable is not None and (filled or isinstance(before, (Seq, Text))):
         source = containers.as_seq(ev, ev.eval(node.state.iterable, frame), ev.module_span(frame, node.state.at))
         order = source.order
-        if isinstance(result, Seq) and len(source.items) == 1 and not inside:
-            first = source.items[0]
-            of = first.of if isinstance(first, Many) and first.of is not None else first.value
+        if isinstance(result, Seq) and not inside and (of := _taken_from(source)) is not None:
             items = (replace(i, of=of) if isinstance(i, Many) and i.of is None else i for i in result.items)
             result = replace(result, items=tuple(items))
         if isinstance(result, Seq) and not inside:
