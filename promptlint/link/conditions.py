@@ -398,9 +398,20 @@ def ranking(ev: Evaluator, sequence: Seq, key: Value, node: Call, frame: Frame) 
     from promptlint.link.loops import any_element
 
     one = any_element(sequence, ev.span(frame, node), "element")
-    own = {o.key for o in one.origins()}
-    asked = [ev.apply(f, (one,), node, frame).change(_as_looked_up) for f in options(key)]
-    return tuple(o for o in choosing(asked) if o.key not in own)
+    found = [ev.apply(f, (one,), node, frame) for f in options(key)]
+    own = {o.key for part in _besides(one, found) for o in part.origins()}
+    return tuple(o for o in choosing([f.change(_as_looked_up) for f in found]) if o.key not in own)
+
+
+def _besides(element: Value, asked: list[Value]) -> list[Value]:
+    """The parts of an element that a key does not give: a rank that stands beside what is ranked is left out later."""
+    if isinstance(element, Seq) and element.kind == "tuple" and all(isinstance(i, One) for i in element.items):
+        parts = [i.value for i in element.items]
+    elif isinstance(element, Map) and not element.rest:
+        parts = [entry.value for entry in element.entries.values()]
+    else:
+        return [element]
+    return [part for part in parts if all(part is not value for value in asked)]
 
 
 def _as_looked_up(origin: Origin) -> Origin:
