@@ -335,8 +335,9 @@ class Program:
             pattern = rf"{statement}|import(?:_module|__)\(\s*[\"']{name}\b"
             imports = Search(library, re.compile(pattern.encode()), among=ANY)
             self.searched.setdefault(imports, {})
-            inside = any(ref.module.partition(".")[0] == library for ref in self.project.files)
-            found = inside or any(self.holds(imports, ref) for ref in self.project.having(library))
+            found = library in self.project.packages or any(
+                self.holds(imports, ref) for ref in self.project.having(library)
+            )
             self._known[library] = found
         return self._known[library]
 

@@ -311,6 +311,11 @@ class Project:
             insort(index[word], number)
 
     @cached_property
+    def packages(self) -> frozenset[str]:
+        """The first names of all modules."""
+        return frozenset(ref.module.partition(".")[0] for ref in self.files)
+
+    @cached_property
     def _modules(self) -> Mapping[str, Sequence[tuple[str, SourceRef]]]:
         """For each dotted name the files that bear it and the import root from which they do."""
         index: defaultdict[str, list[tuple[str, SourceRef]]] = defaultdict(list)
