@@ -571,7 +571,10 @@ class Layout(Arguments):
                     on_message = is_marked(option) and "type" not in option.entries
                     if on_message and not self._moves_markers():
                         self._mark(option, item, len(self.segments), optional, problem="message")
-                    self._blocks(content.value, content.span, region, role, optional or content.optional)
+                    # A local name stands for what it was given, however far up: its value is put in at the message.
+                    far = self.ev.program.is_far(content.span, item.span, NEAR)
+                    place = item.span if far else content.span
+                    self._blocks(content.value, place, region, role, optional or content.optional)
                     if on_message and self._moves_markers():
                         self._mark(option, item, len(self.segments) - 1, optional)
                     continue

@@ -145,9 +145,10 @@ def _fewer(found: list[Break]) -> Iterator[Break]:
 
 
 def _covers(ahead: Break, broken: Break) -> bool:
-    """Whether a break ahead of another one costs all that it does, at least as surely."""
+    """Whether a break ahead of another one is of its kind and costs all that it does, at least as surely."""
     as_loud = ahead.severity >= broken.severity and ahead.confidence >= broken.confidence
-    return ahead.scope is broken.scope and as_loud
+    alike = ahead.cause.kind == broken.cause.kind or {ahead.cause.kind, broken.cause.kind} <= _VAGUE
+    return ahead.scope is broken.scope and alike and as_loud
 
 
 _VAGUE = frozenset(("state", "user", "counter", "conditional", "opaque"))

@@ -143,7 +143,7 @@ def _origin(ev: Evaluator, args: Given, writers: tuple[tuple[Function, Call], ..
     function, call = writers[0]
     step = Step(function.module.span(call.at), f"written here, in {function.name}()")
     axes = frozenset({Axis.CALL, Axis.TURN})
-    return Origin(WRITTEN, f"{shown}, which the program writes to,", args.span, args.level, axes, steps=(step,))
+    return Origin(WRITTEN, f"{shown} (the program writes to it)", args.span, args.level, axes, steps=(step,))
 
 
 def filled(ev: Evaluator, name: str, args: Given, listing: Value) -> Value:
