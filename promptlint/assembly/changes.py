@@ -7,6 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from promptlint.assembly import chains
+from promptlint.assembly.causes import MAX_UP
 from promptlint.assembly.turns import Turns
 from promptlint.code import syntax
 from promptlint.code.expression import Call, unchanged
@@ -25,6 +26,7 @@ from promptlint.link.guards import (
     near_the_window,
 )
 from promptlint.link.messages import SYSTEM_ROLES, may_be_message, role_of
+from promptlint.link.objects import level_of_line
 from promptlint.link.switches import on_command
 from promptlint.link.values import MARKED_EACH, Const, Edit, Type, only, options
 from promptlint.request import Cause, Kind, Mutator, Reuse
@@ -109,9 +111,26 @@ class Changes(Turns):
             return False
         if edit.kind != "window":
             return True
+        if edit.taken and self._runs_before_turns(function, edit.span, 0):
+            return False
         if function is self.frame.function and TELLS_BRIEFLY.search(function.name):
             return False  # what is to be summarised: the next summary is of other turns
         return not (self._asks_for_a_word() or _asks_of_first(edit))
+
+    def _runs_before_turns(self, function: Function, place: Span, depth: int) -> bool:
+        """Whether code runs ahead of the loop that takes the turns only: it is seen there, or all that calls it is."""
+        frame = next((f for f in self.chain.frames if f.function is function), None)
+        if frame is not None:
+            return level_of_line(self.ev, frame, place) < self.turn_level
+        calls = [c for c in callers.of(self.ev, function) if c.function is not function]
+        return (
+            depth < MAX_UP
+            and bool(calls)
+            and all(
+                self._runs_before_turns(c.function, self.ev.span(self.ev.generic(c.function), c.call), depth + 1)
+                for c in calls
+            )
+        )
 
     def _guard_of(self, edit: Edit, function: Function) -> tuple[str, bool]:
         """The guard of an edit, and whether it changes several turns at once, so that it is not due again for some."""

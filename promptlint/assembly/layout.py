@@ -775,7 +775,7 @@ def _windows_of(item: Item | None) -> Iterator[Edit]:
     for loaded in (item.value, item.of) if isinstance(item, Many) else (item.value,) if item is not None else ():
         if isinstance(loaded, Hole) and loaded.window is not None:
             limit = loaded.window
-            yield Edit("window", limit.span, limit.what, keeps=limit.rows or None, steps=loaded.cuts)
+            yield Edit("window", limit.span, limit.what, keeps=limit.rows or None, steps=loaded.cuts, taken=True)
 
 
 def _edits_of(item: Item) -> tuple[Edit, ...]:

@@ -147,7 +147,7 @@ def _cut_at(kept: partial[Value], limit: Limit) -> Value:
     """What a field holds, of which a projection gives the newest elements only."""
     value = kept()
     if isinstance(value, Seq):
-        return mutations.with_edit(value, Edit("window", limit.span, limit.what, keeps=limit.rows))
+        return mutations.with_edit(value, Edit("window", limit.span, limit.what, keeps=limit.rows, taken=True))
     return replace(value, window=limit) if isinstance(value, Hole) else value
 
 

@@ -303,7 +303,7 @@ def _tail(ev: Evaluator, sequence: Seq, node: Slice, lower: int | None, frame: F
         return replace(sequence, items=last if last and isinstance(last[0], One) else tuple(i.maybe() for i in last))
     if keeps is not None and not unknown and len(items) <= keeps:
         return sequence
-    edit = Edit("window", span, ev.snippet(frame, node.at), keeps=keeps)
+    edit = Edit("window", span, ev.snippet(frame, node.at), keeps=keeps, taken=True)
     kept = tuple(
         replace(i, edits=(*i.edits, edit))
         if isinstance(i, Base)

@@ -418,6 +418,8 @@ class Edit:
     """Whether it puts another system text, with a clock or a random value in it, in the first place at every send."""
     alike: bool = False
     """Whether it is made to each element, also to those that were not sent yet: nothing that was sent looks other."""
+    taken: bool = False
+    """Whether a cut is made where a part of the list is taken, and not whenever something is added to that."""
 
 
 @record(frozen=True, slots=True, eq=False)
