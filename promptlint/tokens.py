@@ -1,8 +1,7 @@
 """Token counts as intervals: what the text of a prompt weighs, known or bounded.
 
 Three answers, each dearer and narrower than the one before: ``bounds`` (sound, microseconds), ``estimate`` (central,
-microseconds) and ``count`` (exact for OpenAI, a measured ratio for the rest; loads a vocabulary once, which takes 0.1 s
-for a few texts, 0.3 s for many).
+microseconds) and ``count`` (exact for OpenAI, a measured ratio for the rest; loads a vocabulary once, about 0.3 s).
 All count text alone: the few tokens by which a provider frames a message are not part of them. Nothing here opens a
 network connection.
 """
@@ -18,8 +17,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
-
-    from promptlint.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,27 +205,16 @@ def _counted(text: str, name: str) -> Interval:
     key = (name, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
     result = _memory.pop(key, None)
     if result is None:
+        encode = _encoding(name).encode_ordinary
         total = cuts = 0
         for piece, forced in _pieces(text):
-            total += _tokens_in(piece, name)
+            total += len(encode(piece))
             cuts += forced
         result = Interval(max(1, total - 2 * cuts), total + 2 * cuts)
     _memory[key] = result
     if len(_memory) > _REMEMBERED:
         _memory.pop(next(iter(_memory)), None)
     return result
-
-
-@cache
-def _vocabulary() -> Vocabulary:
-    from promptlint.vocabulary import Vocabulary
-
-    return Vocabulary()
-
-
-def _tokens_in(piece: str, name: str) -> int:
-    few = _vocabulary().count(piece) if name == "o200k_base" else None
-    return len(_encoding(name).encode_ordinary(piece)) if few is None else few
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    {"__init__", "frames", "frozen", "span", "tokens", "vocabulary", "workers"},
+    {"__init__", "frames", "frozen", "span", "tokens", "workers"},
     {"files", "knowledge"},
     {"code"},
     {"provider", "simulator", "finding", "request", "report", "gates", "prices", "cost"},

@@ -21,12 +21,9 @@ from typing import Any
 import pytest
 import tiktoken
 import tiktoken_ext.openai_public as public  # type: ignore[import-untyped]
-from hypothesis import given
-from hypothesis import strategies as st
 
 from promptlint import tokens
 from promptlint.tokens import UNKNOWN, ZERO, Interval, bounds, count, estimate
-from promptlint.vocabulary import Vocabulary
 
 PROSE = "You are a careful assistant. Read the file before you edit it, and say so when you do not know.\n" * 30
 PYTHON = (
@@ -60,7 +57,6 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     tokens._memory.clear()
-    tokens._vocabulary.cache_clear()
 
 
 def exact(text: str, model: str) -> int:
@@ -145,41 +141,6 @@ def test_ids_are_those_of_the_pure_python_reference(name: str, model: str) -> No
         if "\ud800" not in sample:
             assert tokens._encoding(name).encode_ordinary(sample) == reference.encode_ordinary(sample), sample
         assert exact(sample, model) == len(tokens._encoding(name).encode_ordinary(sample))
-
-
-def test_few_texts_are_counted_as_by_tiktoken() -> None:
-    encode = tokens._encoding("o200k_base").encode_ordinary
-    counted = 0
-    ours = Vocabulary(10_000_000)
-    texts = [text[start : start + 9_000] for text in megabytes() for start in range(0, len(text), 9_000)]
-    for text in [*texts, *hostile(5_000), *SAMPLES]:
-        found = ours.count(text)
-        counted += found is not None
-        assert found is None or found == len(encode(text)), text[:200]
-    assert counted > 200
-
-
-@given(
-    st.text(
-        st.one_of(st.characters(max_codepoint=127), st.sampled_from("—“”…•→✓😀 \n'sSaAzZ09/éßÄœЖжΣς")), max_size=200
-    )
-)
-def test_any_text_is_counted_as_by_tiktoken(text: str) -> None:
-    assert Vocabulary().count(text) == len(tokens._encoding("o200k_base").encode_ordinary(text))
-
-
-def test_few_texts_do_without_tiktoken_and_many_with_it() -> None:
-    program = (
-        "import sys; from promptlint.tokens import count; count('Be kind — Käthe. ' * 99, 'gpt-4o', 'openai');"
-        "assert 'tiktoken' not in sys.modules; "
-        "[count(f'{n} ' * 90_000, 'gpt-4o', 'openai') for n in range(9)]; assert 'tiktoken' in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@pytest.mark.parametrize("text", ["漢字", "x" * 500, "no\u00a0break", "\ud800", "٣", "it'ſ", "e\u0301"])
-def test_what_only_tiktoken_splits_is_left_to_it(text: str) -> None:
-    assert Vocabulary().count(text) is None
 
 
 @pytest.mark.parametrize(
