@@ -175,7 +175,7 @@ def _build(ev: Evaluator, path: tuple[Function, tuple[callers.Caller, ...]], sin
         ((e, f.module.span(At.start(f.node))) for f in (fr.function for fr in frames) if (e := entry_of(ev, f))), None
     )
     return Chain(
-        tuple(frames), tuple(below), tuple(loops), tuple(steps), entry, _kind(root, entry), frozenset(features)
+        tuple(frames), tuple(below), tuple(loops), tuple(steps), entry, _kind(ev, root, entry), frozenset(features)
     )
 
 
@@ -270,12 +270,22 @@ def _turning(ev: Evaluator, function: Function, call: Call) -> Iterator[LoopStat
             yield state
 
 
-def _kind(root: Function, entry: tuple[EntryRow, Span] | None) -> str:
+def _kind(ev: Evaluator, root: Function, entry: tuple[EntryRow, Span] | None) -> str:
     """What the code on a path is to the outside; a thread that a script starts is a part of the script."""
-    script = isinstance(root.node, ast.Module) or root.name in ("main", "cli", "run_cli", "__main__")
+    script = _is_script(root) or _is_run_by_script(ev, root)
     if entry is not None and not (script and is_started(entry[0])):
         return "entry"
     return "script" if script else "assumed"
+
+
+def _is_script(function: Function) -> bool:
+    return isinstance(function.node, ast.Module) or function.name in ("main", "cli", "run_cli", "__main__")
+
+
+def _is_run_by_script(ev: Evaluator, root: Function) -> bool:
+    """Whether only scripts call the root, once: a long path is not followed to its beginning."""
+    above = callers.of(ev, root)
+    return bool(above) and all(_is_script(c.function) and not c.call.loops for c in above)
 
 
 def entry_of(ev: Evaluator, function: Function) -> EntryRow | None:
