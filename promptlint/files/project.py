@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 
-from promptlint.files import disk, gitignore, walk
+from promptlint.files import disk, gitignore, renamed, walk
 from promptlint.files.notebook import SUFFIX
 from promptlint.files.source import Source, Unreadable, display, from_bytes, read_bytes
 
@@ -168,6 +168,7 @@ class Project:
         self._roots = roots
         self._foreign = foreign
         self._links = links
+        """Other paths of files: links, and names that a build gives to folders."""
         self.words: set[str] = set()
         """The identifiers of which it was asked where they occur."""
 
@@ -385,8 +386,20 @@ def discover(paths: Sequence[Path], options: Options, overlay: Mapping[Path, byt
         else:
             found[key] = _ref(link, path, home, roots, texts)
     refs = sorted(found.values(), key=lambda ref: ref.path)
+    aliases |= _renamed(refs, roots)
     problems = [unreadable[path] for path in sorted(unreadable)]
     return Project(refs, given, roots, options.foreign, problems, aliases)
+
+
+def _renamed(refs: Sequence[SourceRef], roots: _Roots) -> dict[str, SourceRef]:
+    """The files of packages that a build renames, by where they would lie under the new name."""
+    folders = {old: new for project in sorted(roots.declared) for old, new in renamed.folders(project).items()}
+    return {
+        os.path.join(new + ref.directory[len(old) :], ref.file.name): ref
+        for old, new in folders.items()
+        for ref in refs
+        if _within(ref.directory, old)
+    }
 
 
 @dataclass(frozen=True, slots=True)

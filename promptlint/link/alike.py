@@ -62,7 +62,7 @@ def every_index(node: Mutate, loops: dict[int, LoopState]) -> bool:
     """Whether ``x[i] = ...`` stands in a loop over all indices of ``x``, and does the same at each."""
     index, value = node.args
     element = index_of(index)
-    return element is not None and _goes_through(element, loops) and _same_for_each((value,), node.guards)
+    return element is not None and _goes_through(element, loops) and _same_for_each((value,), node.guards, index)
 
 
 def tests_of_each(change: Expr, loops: dict[int, LoopState]) -> tuple[Guard, ...] | None:

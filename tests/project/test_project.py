@@ -422,3 +422,31 @@ def test_a_package_with_the_name_of_a_library_is_the_project_s_where_a_module_of
         assert path_of(it.module("agents.planner", ref(it, near))) == "backend/agents/planner.py"
         assert it.module("agents", ref(it, near)) is None
     assert it.module("agents.planner", ref(it, "frontend/tool.py")) is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        '[tool.hatch.build.sources]\n"pylib" = "shop"\n',
+        '[tool.hatch.build.targets.wheel.sources]\n"pylib/" = "shop"\n',
+        '[tool.setuptools]\npackage-dir = {"" = "src", "shop" = "pylib"}\n',
+    ],
+)
+def test_a_package_has_the_name_that_the_build_gives_it_too(settings: str) -> None:
+    write("pylib/__init__.py", "pylib/prompts/system.py", "main.py")
+    put("pyproject.toml", settings)
+    of = project(".")
+    near = ref(of, "main.py")
+    assert path_of(of.module("shop", near)) == "pylib/__init__.py"
+    assert path_of(of.module("shop.prompts.system", near)) == "pylib/prompts/system.py"
+    assert path_of(of.module("pylib.prompts.system", near)) == "pylib/prompts/system.py"
+
+
+@pytest.mark.parametrize(
+    "settings", ["[tool.hatch.build.sources", "tool = 3 # sources", '[tool.hatch.build]\nsources = ["pylib"]\n']
+)
+def test_a_project_file_that_names_no_folder_changes_nothing(settings: str) -> None:
+    write("pylib/system.py", "main.py")
+    put("pyproject.toml", settings)
+    of = project(".")
+    assert of.module("shop.system", ref(of, "main.py")) is None
