@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from promptlint.code.expression import (
     After,
     AfterLoop,
+    Attr,
     Binary,
     Call,
     Either,
@@ -258,10 +259,17 @@ def _len(ev: Evaluator, args: Given) -> Value | None:
         shown = ev.snippet(args.frame, args.node.at)
         origin = Origin("counter", shown, args.span, level, frozenset({Axis.TURN, Axis.CALL}))
         return args.hole((origin,))
-    if isinstance(value, Seq) and isinstance(shared := args.expr(0), Binary) and shared.op == "&":
+    if isinstance(value, Seq) and _is_overlap(args.expr(0)):
         return args.hole()  # how many of the words are in both
     # How many there are does not depend on what they say.
     return args.hole(()) if isinstance(value, (Seq, Map)) else args.hole()
+
+
+def _is_overlap(asked: Expr | None) -> bool:
+    """``a & b`` or ``a.intersection(b)``."""
+    if isinstance(asked, Call):
+        return isinstance(asked.func, Attr) and asked.func.name == "intersection"
+    return isinstance(asked, Binary) and asked.op == "&"
 
 
 def _is_under_way(named: Expr | None, frame: Frame) -> bool:
