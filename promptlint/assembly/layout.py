@@ -572,7 +572,8 @@ class Layout(Arguments):
                     if on_message and not self._moves_markers():
                         self._mark(option, item, len(self.segments), optional, problem="message")
                     # A local name stands for what it was given, however far up: its value is put in at the message.
-                    far = self.ev.program.is_far(content.span, item.span, NEAR)
+                    here = content.span.path == item.span.path
+                    far = here and self.ev.program.is_far(content.span, item.span, NEAR)
                     place = item.span if far else content.span
                     self._blocks(content.value, place, region, role, optional or content.optional)
                     if on_message and self._moves_markers():

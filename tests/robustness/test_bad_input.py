@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from promptlint import cli, engine
+from promptlint import cli
 from promptlint.assembly import chains
-from promptlint.files import project
+from promptlint.files import project, tree
 
 GOOD = """\
 from datetime import datetime
@@ -236,7 +236,7 @@ def test_a_file_that_is_deleted_during_the_run(check: Any, folder: Path, monkeyp
         (folder / "doomed.py").unlink()
         return found
 
-    monkeypatch.setattr(engine, "discover", discover)
+    monkeypatch.setattr(tree, "discover", discover)
     outcome = check()
     assert outcome.of("doomed.py") == ["no longer exists"]
     assert_rest_is_analysed(outcome)
