@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from promptlint.code.expression import Once
 from promptlint.frozen import replace
@@ -26,13 +26,14 @@ def kept(ev: Evaluator, node: Once, frame: Frame) -> Value:
     return join(_as_old(o, level, step) if not node.keyed or _is_object(o) else o for o in made)
 
 
-def _is_object(value: Value) -> bool:
+def _is_object(value: Value) -> TypeGuard[External]:
+    """Whether a value is an object of a library."""
     return isinstance(value, External) and value.instance
 
 
 def _as_old(value: Value, level: int, step: Step) -> Value:
     """A value that is not made anew since; an object of a library is not given anything else either."""
-    if not (isinstance(value, External) and value.instance):
+    if not _is_object(value):
         return value.change(lambda o: replace(o.via(step), level=min(o.level, level)))
     return replace(
         value,
