@@ -246,16 +246,19 @@ def _is_called(ev: Evaluator, made: Instance, function: Function) -> bool:
 def _is_replaced(ev: Evaluator, function: Function, caller: Function, call: Call) -> bool:
     """Whether a method calls another on its own object, which no object of the other's class does: that has a method
     of its own in the caller's place, and does not call the one that it replaces."""
-    func, cls = call.func, function.owner
-    if cls is None or caller.owner is None or cls is caller.owner or not isinstance(func, Attr):
-        return False
-    this = unchanged(func.base)
-    if not (isinstance(this, Param) and caller.is_method and this.name == caller.parameters[0].name):
+    cls = function.owner
+    if cls is None or caller.owner is None or cls is caller.owner or not is_on_itself(caller, call):
         return False
     own = ev.program.method(cls, caller.name)
     if own is None or own is caller or not ev.program.is_below(cls, caller.owner):
         return False
     return not any(called_name(c) == caller.name for c in ev.summary(own).calls)
+
+
+def is_on_itself(caller: Function, call: Call) -> bool:
+    """``self.f()``: whether a method calls another one of its own object."""
+    this = unchanged(call.func.base) if isinstance(call.func, Attr) else None
+    return isinstance(this, Param) and caller.is_method and this.name == caller.parameters[0].name
 
 
 def _is_one_of_many(ev: Evaluator, call: Call, function: Function, frame: Frame) -> bool:

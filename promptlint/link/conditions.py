@@ -49,6 +49,7 @@ from promptlint.link.values import (
     Seq,
     Text,
     Value,
+    is_empty,
     looked_up,
     options,
     union,
@@ -195,7 +196,8 @@ def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
     if not isinstance(values[0], Seq) and _after_a_pause(test):
         values = [values[0].change(_only_then), values[1]]
     if not any(isinstance(v, Seq) for v in values):
-        return values
+        yes, no = values
+        return [_update(yes, no, Guard(test)), _update(no, yes, Guard(test, sense=False))]
     for here, there, sense in ((0, 1, False), (1, 0, True)):
         one = retold(values[there]) if _holds_base(values[here]) and not _holds_base(values[there]) else None
         old = values[here]
@@ -214,6 +216,20 @@ def guarded(values: Sequence[Value], test: Expr) -> Sequence[Value]:
         return _with_edits(value, mark) if isinstance(value, Seq) else value
 
     return [under(values[0], changes[1], Guard(test)), under(values[1], changes[0], Guard(test, sense=False))]
+
+
+def _update(value: Value, other: Value, guard: Guard) -> Value:
+    """What a step changes in a state, where another way through it gives ``{}`` or ``None``: nothing to be changed."""
+    if not isinstance(value, Map) or not is_empty(other):
+        return value
+
+    def mark(edit: Edit) -> Edit:
+        return replace(edit, guards=(guard, *edit.guards))
+
+    def inner(entry: Entry) -> Lazy:
+        return Lazy(lambda: _with_edits(entry.value, mark) if isinstance(entry.value, Seq) else entry.value)
+
+    return value.holding({name: replace(entry, held=inner(entry)) for name, entry in value.entries.items()})
 
 
 _PAUSE = 300

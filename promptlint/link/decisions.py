@@ -42,7 +42,22 @@ from promptlint.link.values import (
 )
 
 _LOOKING = frozenset(
-    ("isinstance", "len", "bool", "getattr", "hasattr", "callable", "input", "any", "all", "sum", "min", "max", "set")
+    (
+        "isinstance",
+        "len",
+        "bool",
+        "str",
+        "getattr",
+        "hasattr",
+        "callable",
+        "input",
+        "any",
+        "all",
+        "sum",
+        "min",
+        "max",
+        "set",
+    )
 )
 """Functions that tell something about what they are given."""
 _ASKING = frozenset(

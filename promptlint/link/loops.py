@@ -235,6 +235,9 @@ def _by_turns(value: Value, origin: Origin) -> Value:
 
 def settled(value: Value, made_by: Summary) -> Value:
     """A list as it is once the function that filled it in a loop has returned it: it grows no more."""
+    if isinstance(value, Seq) and value.kind == "tuple":
+        each = (replace(i, held=Lazy(lambda i=i: settled(i.value, made_by))) for i in value.items)  # type: ignore[misc]
+        return replace(value, items=tuple(each))
     if not isinstance(value, Seq) or not any(_is_filled_in(item, made_by) for item in value.items):
         return value
     items = (Many(i.held, i.span, True) if _is_filled_in(i, made_by) else i for i in value.items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -399,6 +400,14 @@ def _foreign_is_plausible(value: Value) -> bool:
     return not any(isinstance(o, (Routine, Instance)) for o in options(value))
 
 
+_MEASURES = re.compile(
+    r"(calculate|count|estimate|num)_?(\w*_)?tokens?|tokens?_?(count|estimat)|(calculate|estimate)_?(\w*_)?cost|_cost$"
+    r"|^(trim|truncate)_messages$",
+    re.IGNORECASE,
+)
+"""What says by its name that it measures or cuts the messages of a request, with the model that they are for."""
+
+
 def _structural(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     """A call that leaves the project with messages and what goes with them."""
     given = {name for name, _ in call.keywords}
@@ -409,7 +418,7 @@ def _structural(ev: Evaluator, function: Function, call: Call) -> Sink | None:
         if (
             isinstance(option, External)
             and not option.name.startswith("builtins.")
-            and "count_tokens" not in option.name
+            and not _MEASURES.search(option.name.rpartition(".")[2])
             and option.name not in ev.knowledge.clients  # it makes what sends
         ):
             return Sink(function, call, STRUCTURAL)

@@ -160,9 +160,14 @@ def with_head(value: Value, head: Sequence[Item], span: Span) -> Value:
     """``[a, *x[1:]]``: the rest of a kept list, cut at ``span``, behind as many elements as were taken off it."""
     if not isinstance(value, Seq) or not value.items or not isinstance(value.items[0], Base):
         return value
-    old, size = value.items[0], len(head) if all(isinstance(i, One) for i in head) else 0
-    edits = tuple(e for e in old.edits if e.span != span or e.drops is None or e.drops > size)
-    return replace(value, items=(replace(old, edits=edits), *value.items[1:]))
+    size = len(head) if all(isinstance(i, One) for i in head) else 0
+
+    def mended(item: Item) -> Item:
+        if not isinstance(item, Base):
+            return item
+        return replace(item, edits=tuple(e for e in item.edits if e.span != span or e.drops is None or e.drops > size))
+
+    return replace(value, items=tuple(map(mended, value.items)))
 
 
 def is_content(node: Expr) -> bool:

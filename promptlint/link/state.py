@@ -254,6 +254,22 @@ def changes(ev: Evaluator, base: Instance, name: str, borrowed: bool = False) ->
                 yield _Written(function, write.value, write.base, write in summary.filled, borrowed)
 
 
+def _is_part_of_making(ev: Evaluator, method: Function) -> bool:
+    """Whether only constructors of its class call a private method: what it writes is there from the start."""
+    cls = method.owner
+    if cls is None or not method.name.startswith("_") or any(ev.program.handed_over(method.name, method.module)):
+        return False
+    makes = False
+    for function, call in ev.program.calls_named(method.name, method.module):
+        own = function.owner if callers.is_on_itself(function, call) else None
+        if own is not None and not (ev.program.is_below(own, cls) or ev.program.is_below(cls, own)):
+            continue  # a method of another class with that name
+        if own is None or function.name not in CONSTRUCTORS:
+            return False
+        makes = True
+    return makes
+
+
 def _borrowed(ev: Evaluator, base: Instance, name: str) -> Iterator[_Written]:
     """The functions that change what a method hands out of the attribute."""
     classes = ev.program.mro(base.cls)
@@ -370,9 +386,9 @@ def _apply_step(ev: Evaluator, base: Instance, name: str, before: Value, step: _
     before = _placed(before, value)
     # What is filled where it is made is new each time: it keeps nothing.
     passes = passing.is_passing(ev, base)
-    result = growth.grown(
-        ev, before, value, root, function.module.span(_changed(expr).at), grows, history=not (made or passes)
-    )
+    keeps = not (made or passes or (where is None and _is_part_of_making(ev, function)))
+    changed_at = function.module.span(_changed(expr).at)
+    result = growth.grown(ev, before, value, root, changed_at, grows, history=keeps)
     if passes and isinstance(result, Seq):  # what is inserted ahead stands there in each of them
         result = replace(result, edits=tuple(e for e in result.edits if e.kind != "prepend"))
     if where is None:
