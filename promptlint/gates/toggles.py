@@ -271,13 +271,21 @@ def forks(siblings: Siblings) -> Iterator[Fork]:
     # Classes that share the code of a call have turns of their own.
     silent = {r.site.span for r in siblings.requests} - {r.site.span for r in speaking}
     for side in siblings.requests:
-        tools = next((r for r in equipped if _may_share(r, side)), None)
+        tools = next((r for r in equipped if _may_share(r, side) and not _exclude_each_other(r, side)), None)
         system = next((r for r in speaking if side.site.span in silent and _both_run(r, side)), None)
-        if tools is not None and whole_history(side) and not any(side.of(Region.TOOLS)):
+        if tools is not None and _sends_all_turns(tools, side) and not any(side.of(Region.TOOLS)):
             yield from _fork(tools, side, Region.TOOLS, one_step_down(certainty(side)))
         elif system is not None and side.has_history and not any(side.of(Region.SYSTEM)):
             if [s.name for _, s in system.of(Region.TOOLS)] == [s.name for _, s in side.of(Region.TOOLS)]:
                 yield from _fork(system, side, Region.SYSTEM, min(certainty(side), Confidence.MEDIUM))
+
+
+def _sends_all_turns(main: Request, side: Request) -> bool:
+    """Whether a request sends the kept turns: all of them certainly, or just those that the other one sends."""
+    if whole_history(side):
+        return True
+    ours, theirs = ([(s.span, s.name) for s in r.segments if s.kind is Kind.HISTORY] for r in (side, main))
+    return bool(ours) and ours == theirs
 
 
 def _may_share(main: Request, side: Request) -> bool:
@@ -288,10 +296,15 @@ def _may_share(main: Request, side: Request) -> bool:
 
 def _fork(main: Request, side: Request, region: Region, confidence: Confidence) -> Iterator[Fork]:
     apart = (main.site.span, main.path) != (side.site.span, side.path)
-    shares = apart and not side.open and main.facts.caches and not _begins_otherwise(side, main)
+    shares = apart and main.facts.caches and _adds_nothing(main, side) and not _begins_otherwise(side, main)
     place = odd_place(main, side) if shares else None
     if place is not None and _goes_to_one_model(main, side):
         yield Fork(main, side, region, place, confidence)
+
+
+def _adds_nothing(main: Request, side: Request) -> bool:
+    """Whether what may have been added to a request unseen leaves the two apart: nothing, or the same on both ways."""
+    return not side.open or (main.root == side.root and main.root is not None and set(side.open) <= set(main.open))
 
 
 def _begins_otherwise(side: Request, main: Request) -> bool:

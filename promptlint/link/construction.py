@@ -113,7 +113,8 @@ def construct(ev: Evaluator, cls: Class, node: Call, frame: Frame) -> Value:
             if name is not None:
                 overrides[name] = ev.eval(expr, frame)
             else:
-                overrides |= _spread(ev.eval(expr, frame))
+                value = ev.eval(expr, frame)
+                overrides |= _looked_up(ev, cls, value, span, ev.snippet(frame, expr.at)) | _spread(value)
         return _record(ev, instance, overrides, frame)
     kind = derived.client_type(ev, cls)
     return replace(instance, client=derived.constructed(ev, kind, node, frame)) if kind is not None else instance
@@ -126,6 +127,16 @@ def _spread(value: Value) -> dict[str, Value | Lazy]:
         return {k: e.held for k, e in maps[0].entries.items()}
     names = dict.fromkeys(k for m in maps for k in m.entries)
     return {k: join(m.entries[k].value for m in maps if k in m.entries) for k in names}
+
+
+def _looked_up(ev: Evaluator, cls: Class, value: Value, span: Span, shown: str) -> dict[str, Value | Lazy]:
+    """The fields that a record finds in ``**value`` where not all that this holds is known.
+
+    A field with a default may not be in there: it is left as it is.
+    """
+    unknown = [o for o in options(value) if o.origins() and (isinstance(o, Hole) or (isinstance(o, Map) and o.rest))]
+    needed = [name for name, (_, default) in _fields(ev, cls).items() if default is None] if unknown else ()
+    return {name: containers.item(join(unknown), text(name, span), span, shown) for name in needed}
 
 
 def validated(ev: Evaluator, cls: Class, data: Map, span: Span, level: int) -> Value | None:

@@ -136,14 +136,22 @@ COMMON = frozenset(
 
 
 def as_declared(ev: Evaluator, made: Value, function: Function, span: Span) -> Value:
-    """What a function returns; the client that it says it returns, where it was not found out which one it is."""
+    """What a function returns; what it says it returns, where it was not found out which one it is: a client of a
+    library, or an object of one of the classes below one that leaves methods to them."""
     found = options(made)
     if not isinstance(function.node, (ast.FunctionDef, ast.AsyncFunctionDef)) or function.node.returns is None:
         return made
     if not any(isinstance(o, Hole) for o in found) or any(isinstance(o, (External, Instance)) for o in found):
         return made
     declared = binding.declared_value(ev, function.node.returns, function.module, span)
+    if isinstance(declared, Instance):
+        return declared if _is_base(ev, declared.cls) else made
     return declared if isinstance(declared, External) else made
+
+
+def _is_base(ev: Evaluator, cls: Class) -> bool:
+    """Whether a class leaves methods to the classes below it."""
+    return any(map(is_abstract, cls.methods.values())) and any(ev.program.subclasses(cls))
 
 
 def class_attribute(ev: Evaluator, base: Type, name: str, span: Span) -> Value:
