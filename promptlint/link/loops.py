@@ -165,7 +165,10 @@ def any_element(sequence: Seq, span: Span, name: str) -> Value:
 
 
 def first_element(sequence: Seq, span: Span, name: str) -> Value:
-    """The first element of a sequence: of turns that are kept the same one each time, unless they are cut."""
+    """The first element of a sequence: of turns that are kept the same one each time, unless they are cut.
+
+    One of elements that are made anew each time is another one whenever what they are made of is.
+    """
     front: list[Item] = []
     for item in sequence.items:
         front.append(item)
@@ -177,10 +180,13 @@ def first_element(sequence: Seq, span: Span, name: str) -> Value:
     edits = [e for i in front if isinstance(i, (History, Base)) for e in i.edits]
     if any(isinstance(i, Base) for i in front) or any(e.kind == "window" for e in (*sequence.edits, *edits)):
         return any_element(sequence, span, name)
-    kept = replace(sequence, items=tuple(i for i in front if not isinstance(i, One)))
+    kept = replace(sequence, items=tuple(i for i in front if isinstance(i, History)))
+    made = replace(sequence, items=tuple(i for i in front if not isinstance(i, (One, History))))
     values = [i.value for i in front if isinstance(i, One)]
     if kept.items:
         values.append(any_element(kept, span, name).change(lambda o: o if o.kind == "state" else as_it_was(o)))
+    if made.items:
+        values.append(any_element(made, span, name))
     return join(values) if values else any_element(sequence, span, name)
 
 
