@@ -379,6 +379,9 @@ class Causes:
         doubtful = "opaque-call" in origin.features
         if kind == "counter" and self._begins_anew(origin):
             return None
+        if kind == "conditional" and origin.span in self.ev.writers_of:
+            # Whether something stands in a file changes when it is first written there, and when it is emptied.
+            return replace(origin, guard="threshold") if self._writes(origin) is not None else None
         if kind == "conditional" and origin.carrier is Carrier.PARAMETER:
             decided = self._input(origin)
             return None if decided is None or (decided[0] == "user" and self._is_started_by_hand()) else origin

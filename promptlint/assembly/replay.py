@@ -165,7 +165,7 @@ def _told(ev: Evaluator, message: Value, whole: bool = True) -> _Told | None:
     unsure = any((whole and not _is_sure(p)) or p.base is not None or "bound" in p.features for p in pieces)
     if unsure or not who & {"user", "tool"}:
         return None
-    return _Told(who, pieces, role.span)
+    return _Told(who, pieces, content.span)
 
 
 def _text_of(ev: Evaluator, content: Value, span: Span) -> tuple[Piece, ...]:

@@ -28,6 +28,8 @@ from promptlint.link import construction, effects, externals, loops, objects, ow
 from promptlint.link.values import (
     IMPORT,
     NAME_MATCH,
+    Choice,
+    Const,
     External,
     History,
     Hole,
@@ -65,9 +67,18 @@ def call(ev: Evaluator, func: Value, node: Call, frame: Frame) -> Value:
         found = objects.by_name(ev, node)
         if found:
             made = join(ev.invoke(Routine(f, None, ev.generic(f).this), node, frame) for f in found)
-            return _by_name(made, found, ev.span(frame, node))
+            return _by_name(_told_by(func, made), found, ev.span(frame, node))
         return externals.opaque(ev, node, frame)
     return Hole(ev.snippet(frame, node.at), ev.span(frame, node), ev.argument_origins(node, frame))
+
+
+def _told_by(method: Hole, made: Value) -> Value:
+    """What a method gives that says of its object what is not known by itself: it depends on which object it is."""
+    vague = isinstance(made, Hole) and not made.deps
+    several = isinstance(made, Choice) and all(isinstance(o, Const) for o in made.options)
+    if not method.deps or not (vague or several):
+        return made
+    return Hole(made.name if isinstance(made, Hole) else method.name, method.span, method.deps)
 
 
 def _by_name(made: Value, found: Sequence[Function], span: Span) -> Value:

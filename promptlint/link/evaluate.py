@@ -186,6 +186,8 @@ class Evaluator:
         self.passing: dict[Class, bool] = {}
         self.writers_of: dict[Span, tuple[tuple[Function, Call], ...]] = {}
         """By the place of a read: the calls that write to what is read there."""
+        self.written_files: dict[str, tuple[tuple[Function, Call], ...]] = {}
+        """By the name of a file: the calls that write a text to it."""
         self.on_command: dict[tuple[Function, frozenset[str], tuple[Guard, ...]], bool] = {}
         self.command_tables: dict[Module, frozenset[str]] = {}
         self.uses_callables: dict[Module, bool] = {}

@@ -9,6 +9,7 @@ from promptlint.frozen import replace
 from promptlint.link.values import (
     Choice,
     Const,
+    Entry,
     External,
     History,
     Hole,
@@ -77,7 +78,7 @@ def _written(value: Value, span: Span) -> Iterator[Piece]:
     elif isinstance(value, Map):
         yield Piece(span, "{")
         for key, entry in value.entries.items():
-            for piece in (Piece(span, f"{_quoted(key)}:"), *_written(entry.value, span)):
+            for piece in (Piece(span, f"{_quoted(key)}:"), *_written(entry.value, _put_in(entry, span))):
                 yield piece.maybe() if entry.optional else piece
             yield Piece(span, ",")
         yield Piece(span, "}")
@@ -91,6 +92,11 @@ def _written(value: Value, span: Span) -> Iterator[Piece]:
                 yield piece.maybe() if item.optional else piece
             yield Piece(span, ",")
         yield Piece(span, "]")
+
+
+def _put_in(entry: Entry, span: Span) -> Span:
+    """Where a value becomes part of what is written at ``span``: under its key, if that is said in the same file."""
+    return entry.span if entry.span.path == span.path and entry.span.line > 0 else span
 
 
 def _leaf(value: Value, span: Span) -> Iterator[Piece]:

@@ -45,6 +45,7 @@ from promptlint.link.values import (
     Many,
     Map,
     One,
+    Origin,
     Rest,
     Routine,
     Seq,
@@ -434,9 +435,18 @@ def _pieces(text: Expr) -> Iterator[Expr]:
 
 
 def _says_the_same(ev: Evaluator, parts: list[Expr], frame: Frame) -> bool:
-    """Whether nothing in some expressions is other from one send to the next."""
-    anew = (o for o in ev.origins(parts, frame) if o.grain is not None or o.axes & {Axis.CALL, Axis.TURN})
-    return next(anew, None) is None
+    """Whether nothing in some expressions is known to be other from one send to the next."""
+    return not any(map(_is_made_anew, ev.origins(parts, frame)))
+
+
+def _is_made_anew(origin: Origin) -> bool:
+    """Whether each send makes another value of an origin.
+
+    What code that is not looked into makes of a parameter may be the same; what it looks up for a turn is another one.
+    """
+    known = origin.kind != "input" or "opaque-call" not in origin.features
+    varies = origin.level >= CALL and known
+    return origin.grain is not None or (varies and bool(origin.axes & {Axis.CALL, Axis.TURN}))
 
 
 def _adds_to_system(ev: Evaluator, node: Mutate, change: Expr, frame: Frame) -> bool:

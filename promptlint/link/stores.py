@@ -29,7 +29,7 @@ from promptlint.code.expression import (
     within,
 )
 from promptlint.frozen import replace
-from promptlint.link import conditions, growth
+from promptlint.link import conditions, filenames, growth
 from promptlint.link.slices import is_same
 from promptlint.link.values import CALL, WRITTEN, Const, Edit, History, Hole, Map, Origin, Seq, Value, join, options
 from promptlint.request import Axis
@@ -128,8 +128,10 @@ def rewritten(ev: Evaluator, name: str, args: Given) -> Value | None:
     module, node = args.frame.module, args.node
     if not isinstance(node.func, Attr):
         return None
-    if name in _READS and any(writer in module.called for writer in _TEXT_WRITERS):
-        writers = tuple(_text_writers(ev, module, node, args.frame))
+    if name in _READS:
+        here = any(writer in module.called for writer in _TEXT_WRITERS)
+        writers = tuple(_text_writers(ev, module, node, args.frame)) if here else ()
+        writers = writers or _writers_elsewhere(ev, node, args.frame)
     elif name in _ROWS and (query := _query(ev, node, args.frame)) is not None:
         writers = tuple(_row_writers(ev, module, query))
     else:
@@ -213,6 +215,28 @@ def _text_writers(ev: Evaluator, module: Module, node: Call, frame: Frame) -> It
                     ev, module, _place(call, summary)
                 ) == place:
                     yield function, call
+
+
+def _writers_elsewhere(ev: Evaluator, node: Call, frame: Frame) -> tuple[tuple[Function, Call], ...]:
+    """The calls of other modules that write a text to the file of the name that ``node`` reads."""
+    name = filenames.spoken_of(ev, node, frame)
+    if not name:
+        return ()
+    if name not in ev.written_files:
+        word = max(_WORD.findall(name), key=len)
+        modules = list(ev.program.mentioning(word, re.escape(name)))[:MAX_WRITERS]
+        ev.written_files[name] = tuple(w for module in modules for w in _writers_of(ev, module, name))
+    return tuple((f, c) for f, c in ev.written_files[name] if f.module is not frame.module)
+
+
+def _writers_of(ev: Evaluator, module: Module, name: str) -> Iterator[tuple[Function, Call]]:
+    for writer in _TEXT_WRITERS:
+        for function in module.called.get(writer, ()):
+            for call in ev.summary(function).calls:
+                told = call.args and not isinstance(call.args[0], (Literal, Global))
+                if _name(call.func) == writer and told and not _is_made_once(call):
+                    if filenames.spoken_of(ev, call, ev.generic(function)) == name:
+                        yield function, call
 
 
 def _named(ev: Evaluator, module: Module, place: Place) -> Place:

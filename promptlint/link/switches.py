@@ -55,6 +55,13 @@ SWITCHED = "switched"
 
 _MAX_HOPS = 3
 _HANDLER = re.compile(r"^_?(cmd|command|slash)_|_(command|cmd)$")
+_PICKS = re.compile(
+    r"action_(toggle|cycle|switch|set|select|change|choose|next|prev(ious)?)_\w+"
+    r"|on_(?!input_changed|text_area_changed)\w+_(changed|selected|toggled)"
+)
+"""Methods of a terminal interface (Textual) that a key, a menu or a switch leads to, and the typed text does not."""
+_KEYS = frozenset(("kb", "bindings", "key_bindings", "keybindings"))
+"""What a table of keys (prompt_toolkit) is called, whose ``add`` decorates what a key does."""
 _COMMAND = re.compile(r"/\w[\w -]*|/")
 _TABLE = re.compile(rb"""["']/[\w -]*["']\s*:""")
 _AGAIN = re.compile(r"/re(fresh|init|load|read|scan)\b")
@@ -105,7 +112,7 @@ def _is_address(node: Expr) -> bool:
 
 def _handles(ev: Evaluator, function: Function) -> bool:
     """Whether a function answers a command of the user, or is a tool of the model."""
-    if _HANDLER.search(function.name) or is_tool(function):
+    if _HANDLER.search(function.name) or is_tool(function) or _is_picked(ev, function):
         return True
     for decorator in function.decorators:
         node = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -114,13 +121,31 @@ def _handles(ev: Evaluator, function: Function) -> bool:
             return True
         if name == "command" and owner in ("bot", "tree", "dp", "router"):
             return True
+        if name == "add" and owner in _KEYS:
+            return True
     return any(function.name in _listed(ev, module) for module in ev.program.mentioning(function.name, _TABLE))
 
 
+def _is_picked(ev: Evaluator, function: Function) -> bool:
+    """Whether a terminal interface calls a function when the user picks something or hits a key."""
+    if function.owner is None or _PICKS.fullmatch(function.name) is None:
+        return False
+    return any(base.startswith("textual.") for base in ev.program.foreign_bases(function.owner))
+
+
 def is_tool(function: Function) -> bool:
-    """Whether a decorator makes a function a tool of the model."""
+    """Whether a decorator, or what its class says of itself, makes a function a tool of the model."""
     called = (d.func if isinstance(d, ast.Call) else d for d in function.decorators)
-    return any(terminal(node) in ("tool", "tool_plain", "function_tool") for node in called)
+    if any(terminal(node) in ("tool", "tool_plain", "function_tool") for node in called):
+        return True
+    told = function.owner.fields if function.owner is not None and function.name in _RUNS else {}
+    return {"name", "description"} <= told.keys() and not _PARAMETERS.isdisjoint(told)
+
+
+_RUNS = frozenset(("execute", "run", "_run", "_arun", "arun", "call", "invoke", "__call__"))
+"""Methods by which a tool that is a class is called."""
+_PARAMETERS = frozenset(("parameters", "input_schema", "args_schema", "schema", "inputs"))
+"""Attributes of such a class that say what the model may hand it."""
 
 
 def _listed(ev: Evaluator, module: Module) -> frozenset[str]:
@@ -415,4 +440,6 @@ def _marked(before: Value, after: Value, origin: Origin, name: str, span: Span) 
         return Hole(name, span, (origin,))
     if isinstance(after, Choice) and all(isinstance(o, (Const, Hole)) for o in options(after)):
         return Hole(name, span, union(*(o.origins() for o in options(after)), (origin,)))
+    if isinstance(after, Choice) and all(isinstance(o, (Text, Hole)) for o in options(after)):
+        return Choice(tuple(_marked(before, o, origin, name, span) for o in options(after)))
     return after

@@ -337,3 +337,32 @@ def test_a_bound_counted_from_the_beginning(bound: str, tmp_path: Path, monkeypa
     (tmp_path / "main.py").write_text(BOUND % bound, "utf-8")
     monkeypatch.chdir(tmp_path)
     assert not engine.check([Path()], Settings()).findings
+
+
+CUT_OUT = """\
+from anthropic import Anthropic
+
+client = Anthropic()
+turns = []
+
+
+def ask(question, data):
+    source = {"type": "base64", "media_type": "application/pdf", "data": data}
+    document = {"type": "document", "source": source, "cache_control": {"type": "ephemeral"}}
+    turns.append({"role": "user", "content": [document, {"type": "text", "text": question}]})
+    reply = client.messages.create(model="claude-sonnet-4-5", max_tokens=100, messages=turns)
+    turns[-1]["content"] = [{"type": "text", "text": question}]
+    turns.append({"role": "assistant", "content": reply.content})
+
+
+def main(data):
+    while True:
+        ask(input(), data)
+"""
+
+
+def test_what_is_kept_of_a_turn_is_where_its_text_was_put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "main.py").write_text(CUT_OUT, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    (found,) = [f for f in engine.check([Path()], Settings()).findings if f.rule == "lossy-replay"]
+    assert [(s.span.line, s.message) for s in found.flow] == [(12, "the turn is stored here")]
