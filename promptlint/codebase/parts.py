@@ -7,7 +7,6 @@ work it has spent, is of no use to another.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ def of(sending: Sequence[SourceRef]) -> list[Part]:
     """The parts of a tree, each with its files in their order; one of all where a second would be too small."""
     packages: defaultdict[str, list[SourceRef]] = defaultdict(list)
     for ref in sending:
-        packages[_package(ref)].append(ref)
+        packages[ref.package_folder].append(ref)
     sizes = {name: len(refs) for name, refs in packages.items()}
     number = min(MOST, sum(size >= LEAST for size in sizes.values()))
     if number < 2:
@@ -40,14 +39,5 @@ def of(sending: Sequence[SourceRef]) -> list[Part]:
     bins: list[set[str]] = [set() for _ in range(number)]
     for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
         min(bins, key=lambda names: sum(map(sizes.__getitem__, names))).add(name)
-    chosen = [tuple(ref for ref in sending if _package(ref) in names) for names in bins]
+    chosen = [tuple(ref for ref in sending if ref.package_folder in names) for names in bins]
     return [Part(refs, len(refs) / len(sending)) for refs in chosen]
-
-
-def _package(ref: SourceRef) -> str:
-    """The folder of the outermost package that a file is part of, or its own folder."""
-    above = ref.module.count(".") - (0 if ref.is_package else 1)
-    directory = ref.directory
-    for _ in range(max(0, above)):
-        directory = os.path.dirname(directory)
-    return directory

@@ -289,7 +289,7 @@ class Program:
         if len(found) <= MAX_SEARCHED:
             return found
         package = near.name.partition(".")[0]
-        imports = _importing(package)
+        imports = self._importing(package)
         here = self.ref(near).directory.split(os.sep)
 
         def distance(ref: SourceRef) -> tuple[bool, int]:
@@ -306,11 +306,24 @@ class Program:
 
     def _naming(self, package: str) -> frozenset[str]:
         if package not in self._packages:
-            imports = _importing(package)
+            imports = self._importing(package)
             self.searched.setdefault(imports, {})
             naming = {r.module.partition(".")[0] for r in self.project.having(package) if self.holds(imports, r)}
             self._packages[package] = frozenset({package, *naming})
         return self._packages[package]
+
+    def _importing(self, package: str) -> Search:
+        """What a file says that imports something of this package, also by the folders above it."""
+        folders = "|".join(map(re.escape, sorted(self.project.folders_above(package)))) or "(?!)"
+        name = re.escape(package)
+        path = rf"(?:(?:[\w.]*\.)?(?:{folders})\.)?{name}\b"
+        listed = r"(?:[\w. \t]+,[ \t]*)*"
+        pattern = (
+            rf"(?m:^)[ \t]*(?:from[ \t]+{path}|import[ \t]+{listed}{path}"
+            rf"|from[ \t]+(?:[\w.]*\.)?(?:{folders})[ \t]+import[ \t][^\n]*\b{name}\b)"
+            rf"|import(?:_module|__)\(\s*[\"']{path}"
+        )
+        return Search(package, re.compile(pattern.encode()))
 
     def may_use(self, library: str, near: Module) -> bool:
         """Whether a module may meet objects of a library.
@@ -641,13 +654,6 @@ class Program:
             if fits(call)
         )
         return found
-
-
-def _importing(package: str) -> Search:
-    """What a file says that imports something of this name."""
-    name = re.escape(package)
-    statement = rf"(?m:^)[ \t]*(?:from|import)[ \t][^\n]*\b{name}\b"
-    return Search(package, re.compile(rf"{statement}|import(?:_module|__)\(\s*[\"']{name}\b".encode()))
 
 
 def _path(entry: tuple[str, list[Function]]) -> str:

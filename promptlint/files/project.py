@@ -73,6 +73,15 @@ class SourceRef:
         return self.file.suffix == SUFFIX
 
     @property
+    def package_folder(self) -> str:
+        """The folder of the outermost package that the file is part of, or its own folder."""
+        above = self.module.count(".") - (0 if self.is_package else 1)
+        directory = self.directory
+        for _ in range(max(0, above)):
+            directory = os.path.dirname(directory)
+        return directory
+
+    @property
     def data(self) -> bytes:
         """The bytes, for a notebook those of its Python; empty when the file cannot be read (``source`` says why)."""
         data = self._read()
@@ -265,6 +274,17 @@ class Project:
     def _bounds(self) -> tuple[str, ...]:
         directories = (path if os.path.isdir(path) else os.path.dirname(path) for path in self._given)
         return tuple(sorted({os.path.realpath(directory) for directory in directories}))
+
+    def folders_above(self, package: str) -> frozenset[str]:
+        """The names of the folders in which outermost packages of this name stand."""
+        return self._folders_above.get(package, frozenset())
+
+    @cached_property
+    def _folders_above(self) -> dict[str, frozenset[str]]:
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for ref in self.files:
+            found[ref.module.partition(".")[0]].add(os.path.basename(os.path.dirname(ref.package_folder)))
+        return {package: frozenset(names) for package, names in found.items()}
 
     def mentions(self, name: str) -> list[SourceRef]:
         """The files in which the identifier occurs, be it in code, text or a comment."""

@@ -22,7 +22,7 @@ def class_of(ev: Evaluator, node: Expr, function: Function) -> Class | None:
     To evaluate it would be to ask what it holds, and so for the very fields that are being looked for.
     """
     if isinstance(node, Attr):
-        holder = _class_of_object(ev, node.base, function)
+        holder = class_of_object(ev, node.base, function)
         return _of_attribute(ev, holder, node.name) if holder is not None else None
     if isinstance(node, Either):
         classes = {class_of(ev, way, function) for way in begun_as(node)}
@@ -69,7 +69,8 @@ def _made_for_missing(ev: Evaluator, node: Call, function: Function) -> Class | 
     return kinds[0] if len(kinds) == 1 else None
 
 
-def _class_of_object(ev: Evaluator, node: Expr, function: Function) -> Class | None:
+def class_of_object(ev: Evaluator, node: Expr, function: Function) -> Class | None:
+    """The class of ``self``, or of what ``class_of`` finds."""
     if isinstance(node, Param):
         own = function.is_method and is_this(node, function.parameters[0].name)
         return function.owner if own else None

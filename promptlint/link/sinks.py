@@ -13,7 +13,7 @@ from promptlint.code.expression import At, Attr, Call, Definition, Expr, Free, G
 from promptlint.code.index import MUTATORS, Function, Module, terminal
 from promptlint.frozen import replace
 from promptlint.knowledge import Knowledge, SinkRow
-from promptlint.link import derived, own
+from promptlint.link import derived, elements, own
 from promptlint.link.values import Const, External, Hole, Instance, Map, Routine, Seq, Type, Value, options
 
 if TYPE_CHECKING:
@@ -262,6 +262,8 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
         return None
     if not any(_plausible(ev, row, call, function.module) for row in knowledge.sinks_by_suffix.get(last[0], ())):
         return _structural(ev, function, call)
+    if not knowledge.own_sinks and _calls_method(ev, function, call):
+        return None
     frame = ev.generic(function)
     value = ev.resolve(call.func, frame)
     row = own_row(ev, value, call)
@@ -282,6 +284,14 @@ def _classify(ev: Evaluator, function: Function, call: Call) -> Sink | None:
     if shaped is not None and (unknown or _foreign_is_plausible(value)):
         return Sink(function, call, shaped, _receiver(ev, call, frame))
     return _structural(ev, function, call)
+
+
+def _calls_method(ev: Evaluator, function: Function, call: Call) -> bool:
+    """Whether a call runs a method of the project, going by how it is written: which one need not be found out."""
+    if not isinstance(call.func, Attr):
+        return False
+    cls = elements.class_of_object(ev, unchanged(call.func.base), function)
+    return cls is not None and ev.program.method(cls, call.func.name) is not None
 
 
 def own_row(ev: Evaluator, value: Value, call: Call) -> SinkRow | None:
