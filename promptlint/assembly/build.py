@@ -16,6 +16,7 @@ from promptlint.finding import Confidence, Site
 from promptlint.frozen import replace
 from promptlint.link import containers, mutations, sinks, strings
 from promptlint.link.guards import COMPACTS, LARGE_MESSAGES, guard_of, texts_asked
+from promptlint.link.joining import join
 from promptlint.link.messages import looks_like_messages
 from promptlint.link.switches import SWITCHED, asks_for_command
 from promptlint.link.values import (
@@ -33,7 +34,6 @@ from promptlint.link.values import (
     Text,
     Value,
     is_empty,
-    join,
     literal,
     options,
 )

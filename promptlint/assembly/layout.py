@@ -17,6 +17,7 @@ from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.link import alike, binding, containers, prompts, remembered, strings, thinking
 from promptlint.link.guards import COMPACTS
+from promptlint.link.joining import join
 from promptlint.link.messages import (
     SYSTEM_ROLES,
     by_role_of_source,
@@ -60,7 +61,6 @@ from promptlint.link.values import (
     Text,
     Value,
     is_marked,
-    join,
     literal,
     options,
     owner,

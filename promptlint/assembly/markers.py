@@ -11,18 +11,8 @@ from promptlint.code.expression import AfterLoop, Call, Element, Guard, Phi, Tes
 from promptlint.code.index import Function, terminal
 from promptlint.files.source import span
 from promptlint.frozen import replace
-from promptlint.link.values import (
-    MARKERS,
-    Const,
-    History,
-    Item,
-    Map,
-    Seq,
-    Value,
-    join,
-    literal,
-    options,
-)
+from promptlint.link.joining import join
+from promptlint.link.values import MARKERS, Const, History, Item, Map, Seq, Value, literal, options
 from promptlint.request import (
     Breakpoint,
 )

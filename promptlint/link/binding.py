@@ -22,6 +22,7 @@ from promptlint.code.expression import (
 from promptlint.code.expression import Item as ExprItem
 from promptlint.code.index import Class, Function, Module, Parameter, dotted
 from promptlint.link import callers, containers, runs
+from promptlint.link.joining import join
 from promptlint.link.values import (
     IMPORT,
     SESSION,
@@ -38,7 +39,6 @@ from promptlint.link.values import (
     Seq,
     Type,
     Value,
-    join,
     options,
     union,
 )

@@ -25,6 +25,7 @@ from promptlint.code.index import Function
 from promptlint.codebase.program import is_abstract
 from promptlint.frozen import replace
 from promptlint.link import construction, effects, externals, loops, objects, own, rebuilt, sinks
+from promptlint.link.joining import join
 from promptlint.link.values import (
     IMPORT,
     NAME_MATCH,
@@ -40,7 +41,6 @@ from promptlint.link.values import (
     Text,
     Type,
     Value,
-    join,
     only,
     options,
 )

@@ -15,20 +15,8 @@ from promptlint.code.index import Class, Module
 from promptlint.frozen import replace
 from promptlint.link import binding, containers, derived, state
 from promptlint.link.binding import DICTS
-from promptlint.link.values import (
-    Const,
-    FilePath,
-    Hole,
-    Instance,
-    Lazy,
-    Map,
-    Routine,
-    Text,
-    Value,
-    join,
-    options,
-    text,
-)
+from promptlint.link.joining import join
+from promptlint.link.values import Const, FilePath, Hole, Instance, Lazy, Map, Routine, Text, Value, options, text
 from promptlint.span import Span
 
 if TYPE_CHECKING:

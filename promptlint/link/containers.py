@@ -14,6 +14,7 @@ from promptlint.code.expression import (
 )
 from promptlint.frozen import replace
 from promptlint.link import clocks, conditions, strings
+from promptlint.link.joining import anything, join
 from promptlint.link.values import (
     CALL,
     ELAPSED,
@@ -41,7 +42,6 @@ from promptlint.link.values import (
     Type,
     Value,
     held_in,
-    join,
     options,
     text,
     union,
@@ -272,7 +272,7 @@ def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
                 return join(_rest_item(r, span, shown) for r in base.rest)
             return Hole(shown, span)
         held = len(base.entries) + len(base.rest)
-        picked = base.anything() if 0 < held <= MAX_GROWTH else Hole(shown, span)
+        picked = anything(base) if 0 < held <= MAX_GROWTH else Hole(shown, span)
         ways = options(picked)
         if base.base is not None and any(isinstance(v, Seq) for v in ways) and not any(map(_roots, ways)):
             # Besides what was put there in this step: what was under the key before.

@@ -10,7 +10,8 @@ from promptlint.code.expression import Attr, Call
 from promptlint.codebase.program import reference_name
 from promptlint.frozen import replace
 from promptlint.link.given import Given
-from promptlint.link.values import CALL, External, Instance, Value, join, kept_in, options
+from promptlint.link.joining import join
+from promptlint.link.values import CALL, External, Instance, Value, kept_in, options
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:

@@ -28,18 +28,7 @@ from promptlint.code.expression import (
     within,
 )
 from promptlint.code.expression import Item as ItemOf
-from promptlint.link.values import (
-    Const,
-    Instance,
-    Map,
-    Routine,
-    Seq,
-    Text,
-    Type,
-    Value,
-    possible_texts,
-    truth,
-)
+from promptlint.link.values import Const, Instance, Map, Routine, Seq, Text, Type, Value, possible_texts, truth
 
 _LOOKING = frozenset(
     (

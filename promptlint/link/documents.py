@@ -16,7 +16,8 @@ from promptlint.codebase.program import called_name
 from promptlint.frozen import replace
 from promptlint.link import containers, growth, mutations, stores
 from promptlint.link.given import Given
-from promptlint.link.values import CALL, Const, Edit, Entry, History, Hole, Lazy, Limit, Map, Seq, Value, join, options
+from promptlint.link.joining import join
+from promptlint.link.values import CALL, Const, Edit, Entry, History, Hole, Lazy, Limit, Map, Seq, Value, options
 from promptlint.span import Span
 
 if TYPE_CHECKING:

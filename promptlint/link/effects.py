@@ -22,22 +22,9 @@ from promptlint.code.expression import (
 from promptlint.code.index import Function
 from promptlint.frozen import replace
 from promptlint.link import externals, lent, loops, objects, state
+from promptlint.link.joining import join
 from promptlint.link.leaving import left_by, run, under
-from promptlint.link.values import (
-    Const,
-    External,
-    Instance,
-    Item,
-    Lazy,
-    Routine,
-    Seq,
-    Text,
-    Type,
-    Value,
-    join,
-    only,
-    options,
-)
+from promptlint.link.values import Const, External, Instance, Item, Lazy, Routine, Seq, Text, Type, Value, only, options
 from promptlint.span import Span
 
 if TYPE_CHECKING:

@@ -72,6 +72,7 @@ from promptlint.link import (
     told,
 )
 from promptlint.link.frame import Frame
+from promptlint.link.joining import join
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -97,7 +98,6 @@ from promptlint.link.values import (
     Text,
     Type,
     Value,
-    join,
     options,
     stored,
     text,

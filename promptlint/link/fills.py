@@ -21,17 +21,7 @@ from promptlint.code.expression import (
 )
 from promptlint.link import containers, mutations
 from promptlint.link.alike import runs_backwards
-from promptlint.link.values import (
-    Base,
-    Const,
-    Edit,
-    History,
-    Many,
-    Rest,
-    Seq,
-    Value,
-    options,
-)
+from promptlint.link.values import Base, Const, Edit, History, Many, Rest, Seq, Value, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

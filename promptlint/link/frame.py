@@ -11,10 +11,7 @@ from promptlint.code.index import Function, Module
 from promptlint.link import (
     loops,
 )
-from promptlint.link.values import (
-    CALL,
-    Value,
-)
+from promptlint.link.values import CALL, Value
 
 
 class Frame:

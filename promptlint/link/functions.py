@@ -43,6 +43,7 @@ from promptlint.link import (
     strings,
 )
 from promptlint.link.given import Given
+from promptlint.link.joining import join
 from promptlint.link.loops import any_element
 from promptlint.link.values import (
     CALL,
@@ -71,7 +72,6 @@ from promptlint.link.values import (
     Value,
     held_in,
     in_sorted_order,
-    join,
     listed,
     literal,
     only,

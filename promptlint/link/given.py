@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 from promptlint.code.expression import Call, Expr, Star
 from promptlint.frozen import replace
 from promptlint.link import containers
-from promptlint.link.values import (
-    Hole,
-    Map,
-    Origins,
-    Value,
-    options,
-    union,
-)
+from promptlint.link.values import Hole, Map, Origins, Value, options, union
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator

@@ -11,6 +11,7 @@ from promptlint.code.expression import (
 from promptlint.frozen import replace
 from promptlint.link import conditions, containers, mutations
 from promptlint.link.guards import asks_of_first
+from promptlint.link.joining import by_role, join
 from promptlint.link.messages import MESSAGES_NAMES, SYSTEM_ROLES, is_history_name, role_of
 from promptlint.link.values import (
     CALL,
@@ -37,8 +38,6 @@ from promptlint.link.values import (
     Untouched,
     Value,
     as_it_was,
-    by_role,
-    join,
     kept_in,
     name_of,
     options,

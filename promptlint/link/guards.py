@@ -30,11 +30,7 @@ from promptlint.frozen import replace
 from promptlint.link import callers
 from promptlint.link.messages import SYSTEM_ROLES
 from promptlint.link.switches import asks_for_command, on_command
-from promptlint.link.values import (
-    ELAPSED,
-    Const,
-    options,
-)
+from promptlint.link.values import ELAPSED, Const, options
 
 if TYPE_CHECKING:
     from promptlint.code.index import Function

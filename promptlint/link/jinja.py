@@ -12,21 +12,8 @@ from promptlint.code.expression import At
 from promptlint.code.index import Function, Module, Parameter
 from promptlint.frozen import replace
 from promptlint.link import conditions, containers, loops, strings
-from promptlint.link.values import (
-    Const,
-    Hole,
-    One,
-    Origins,
-    Piece,
-    Rest,
-    Text,
-    Value,
-    join,
-    listed,
-    stored,
-    truth,
-    union,
-)
+from promptlint.link.joining import join
+from promptlint.link.values import Const, Hole, One, Origins, Piece, Rest, Text, Value, listed, stored, truth, union
 from promptlint.link.values import History as KeptTurns
 from promptlint.span import Span
 

@@ -33,6 +33,7 @@ from promptlint.code.expression import (
 )
 from promptlint.frozen import record, replace
 from promptlint.link import aged, conditions, containers, fills, growth, mutations, slices, strings, thinking
+from promptlint.link.joining import join
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     Base,
@@ -58,7 +59,6 @@ from promptlint.link.values import (
     Type,
     Value,
     as_it_was,
-    join,
     listed,
     of_grown,
     options,

@@ -22,6 +22,7 @@ from promptlint.code.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.link import alike
 from promptlint.link.guards import asks_of_system
+from promptlint.link.joining import join
 from promptlint.link.messages import role_of
 from promptlint.link.values import (
     MARKED_EACH,
@@ -37,7 +38,6 @@ from promptlint.link.values import (
     Text,
     Value,
     is_marked,
-    join,
     only,
     options,
     truth,

@@ -31,6 +31,7 @@ from promptlint.link import (
 )
 from promptlint.link.given import Given
 from promptlint.link.growth import base_marker
+from promptlint.link.joining import join
 from promptlint.link.values import (
     Cell,
     Const,
@@ -53,7 +54,6 @@ from promptlint.link.values import (
     Type,
     Value,
     in_a_file,
-    join,
     literal,
     only,
     options,

@@ -29,6 +29,7 @@ from promptlint.code.expression import Item as ItemOf
 from promptlint.frozen import replace
 from promptlint.link import alike, conditions, containers, marks, slices, thinking
 from promptlint.link.guards import asks_for_partners, asks_of_first, asks_of_system, guard_of
+from promptlint.link.joining import join
 from promptlint.link.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     CALL,
@@ -52,7 +53,6 @@ from promptlint.link.values import (
     Text,
     Value,
     in_sorted_order,
-    join,
     options,
     union,
 )

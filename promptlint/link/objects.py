@@ -15,20 +15,8 @@ from promptlint.code.index import Class, Function
 from promptlint.codebase.program import MAX_FAMILY, is_abstract
 from promptlint.frozen import replace
 from promptlint.link import binding, construction, derived, state, strings
-from promptlint.link.values import (
-    CALL,
-    IMPORT,
-    SESSION,
-    External,
-    Hole,
-    Instance,
-    Routine,
-    Type,
-    Value,
-    join,
-    options,
-    text,
-)
+from promptlint.link.joining import join
+from promptlint.link.values import CALL, IMPORT, SESSION, External, Hole, Instance, Routine, Type, Value, options, text
 from promptlint.span import Span, Step
 
 if TYPE_CHECKING:

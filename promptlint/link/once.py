@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from promptlint.code.expression import Once
 from promptlint.frozen import replace
-from promptlint.link.values import IMPORT, SESSION, External, Instance, Value, join, only, options
+from promptlint.link.joining import join
+from promptlint.link.values import IMPORT, SESSION, External, Instance, Value, only, options
 from promptlint.span import Hop, Step
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from promptlint.code.expression import Call
 from promptlint.frozen import replace
 from promptlint.knowledge import TemplateRow
 from promptlint.link import containers, mutations, remembered, strings
+from promptlint.link.joining import join
 from promptlint.link.messages import SYSTEM_ROLES, message_of
 from promptlint.link.values import (
     Choice,
@@ -31,7 +32,6 @@ from promptlint.link.values import (
     Seq,
     Text,
     Value,
-    join,
     literal,
     only,
     options,

@@ -17,6 +17,7 @@ from promptlint.codebase.program import called_name
 from promptlint.frozen import replace
 from promptlint.link import containers
 from promptlint.link.callers import Caller, meant
+from promptlint.link.joining import join
 from promptlint.link.values import (
     CALL,
     Entry,
@@ -29,7 +30,6 @@ from promptlint.link.values import (
     Routine,
     Seq,
     Value,
-    join,
     options,
     text,
 )

@@ -33,6 +33,7 @@ from promptlint.frozen import replace
 from promptlint.link import aged, clocks, containers, mutations, queries, strings
 from promptlint.link.alike import runs_backwards
 from promptlint.link.guards import asks_of_first
+from promptlint.link.joining import join
 from promptlint.link.values import (
     Base,
     Const,
@@ -47,7 +48,6 @@ from promptlint.link.values import (
     Seq,
     Text,
     Value,
-    join,
     options,
     text,
 )

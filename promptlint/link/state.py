@@ -37,6 +37,7 @@ from promptlint.link import (
     registered,
     switches,
 )
+from promptlint.link.joining import by_role, join
 from promptlint.link.values import (
     CALL,
     IMPORT,
@@ -55,8 +56,6 @@ from promptlint.link.values import (
     Type,
     Untouched,
     Value,
-    by_role,
-    join,
     kept_in,
     options,
     owner,

@@ -30,8 +30,9 @@ from promptlint.code.expression import (
 )
 from promptlint.frozen import replace
 from promptlint.link import conditions, filenames, growth
+from promptlint.link.joining import join
 from promptlint.link.slices import is_same
-from promptlint.link.values import CALL, WRITTEN, Const, Edit, History, Hole, Map, Origin, Seq, Value, join, options
+from promptlint.link.values import CALL, WRITTEN, Const, Edit, History, Hole, Map, Origin, Seq, Value, options
 from promptlint.request import Axis
 from promptlint.span import Span, Step
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.frozen import replace
 from promptlint.link import jsontext
+from promptlint.link.joining import join
 from promptlint.link.messages import is_history_name
 from promptlint.link.values import (
     Choice,
@@ -31,7 +32,6 @@ from promptlint.link.values import (
     Seq,
     Text,
     Value,
-    join,
     kept_in,
     listed,
     name_of,

@@ -30,20 +30,7 @@ from promptlint.code.expression import (
 from promptlint.code.index import Function, Module, terminal
 from promptlint.frozen import replace
 from promptlint.link import callers
-from promptlint.link.values import (
-    CALL,
-    Choice,
-    Const,
-    Hole,
-    Instance,
-    One,
-    Origin,
-    Seq,
-    Text,
-    Value,
-    options,
-    union,
-)
+from promptlint.link.values import CALL, Choice, Const, Hole, Instance, One, Origin, Seq, Text, Value, options, union
 from promptlint.request import Axis
 from promptlint.span import Span
 

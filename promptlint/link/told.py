@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from promptlint.link.values import IMPORT, SESSION, Hole, Origin, Value, join, options
+from promptlint.link.joining import join
+from promptlint.link.values import IMPORT, SESSION, Hole, Origin, Value, options
 from promptlint.request import Axis
 from promptlint.span import Step
 
