@@ -316,14 +316,9 @@ class Program:
         """What a file says that imports something of this package, also by the folders above it."""
         folders = "|".join(map(re.escape, sorted(self.project.folders_above(package)))) or "(?!)"
         name = re.escape(package)
-        path = rf"(?:(?:[\w.]*\.)?(?:{folders})\.)?{name}\b"
-        listed = r"(?:[\w. \t]+,[ \t]*)*"
-        pattern = (
-            rf"(?m:^)[ \t]*(?:from[ \t]+{path}|import[ \t]+{listed}{path}"
-            rf"|from[ \t]+(?:[\w.]*\.)?(?:{folders})[ \t]+import[ \t][^\n]*\b{name}\b)"
-            rf"|import(?:_module|__)\(\s*[\"']{path}"
-        )
-        return Search(package, re.compile(pattern.encode()))
+        by_path = _imports(rf"(?:(?:[\w.]*\.)?(?:{folders})\.)?{name}\b")
+        by_name = rf"(?m:^)[ \t]*from[ \t]+(?:[\w.]*\.)?(?:{folders})[ \t]+import[ \t][^\n]*\b{name}\b"
+        return Search(package, re.compile(f"{by_path}|{by_name}".encode()))
 
     def may_use(self, library: str, near: Module) -> bool:
         """Whether a module may meet objects of a library.
@@ -343,9 +338,7 @@ class Program:
     def knows(self, library: str) -> bool:
         """Whether a file of the project imports a library, or is part of it."""
         if library not in self._known:
-            name = re.escape(library)
-            statement = rf"(?m:^)[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t]+,[ \t]*)*){name}\b"
-            pattern = rf"{statement}|import(?:_module|__)\(\s*[\"']{name}\b"
+            pattern = _imports(rf"{re.escape(library)}\b")
             imports = Search(library, re.compile(pattern.encode()), among=ANY)
             self.searched.setdefault(imports, {})
             found = library in self.project.packages or any(
@@ -654,6 +647,12 @@ class Program:
             if fits(call)
         )
         return found
+
+
+def _imports(path: str) -> str:
+    """A pattern of what imports something whose dotted name begins with what ``path`` matches."""
+    statement = rf"(?m:^)[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w. \t]+,[ \t]*)*){path}"
+    return rf"{statement}|import(?:_module|__)\(\s*[\"']{path}"
 
 
 def _path(entry: tuple[str, list[Function]]) -> str:

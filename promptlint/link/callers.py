@@ -256,7 +256,7 @@ def _is_replaced(ev: Evaluator, function: Function, caller: Function, call: Call
 
 
 def is_on_itself(caller: Function, call: Call) -> bool:
-    """``self.f()``: whether a method calls another one of its own object."""
+    """``self.f()``: whether a method calls a method or an attribute of its own object."""
     this = unchanged(call.func.base) if isinstance(call.func, Attr) else None
     return isinstance(this, Param) and caller.is_method and this.name == caller.parameters[0].name
 

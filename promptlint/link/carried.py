@@ -8,7 +8,7 @@ from functools import partial
 from operator import is_
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr, Call, Either, Expr, Free, Param, unchanged
+from promptlint.code.expression import Call, Either, Expr, Free, Param, unchanged
 from promptlint.code.index import Class, Function, Module
 from promptlint.codebase.program import reference_name
 from promptlint.link import callers
@@ -61,7 +61,7 @@ class Carried:
         for caller, call in self.ev.program.calls_named(name, near):
             if (found := callers.match(self.ev, self.function, caller, call)) is not None:
                 yield found
-            elif routine is not None and of is not None and caller.owner is of and _on_itself(caller, call):
+            elif routine is not None and of is not None and caller.owner is of and callers.is_on_itself(caller, call):
                 yield callers.Caller(caller, call, routine, callers.BY_REFERENCE)
         for caller, call in self.ev.program.handed_over(name, near):
             yield from self.by_name(caller, call, name)
@@ -121,9 +121,3 @@ class Carried:
             for write in self.ev.summary(body).writes:
                 if is_it(write.value):
                     yield from self.attribute(write.name, holder.module, holder.owner, routine)
-
-
-def _on_itself(caller: Function, call: Call) -> bool:
-    """Whether a method calls an attribute of its own object."""
-    base = unchanged(call.func.base) if isinstance(call.func, Attr) else None
-    return isinstance(base, Param) and caller.is_method and base.name == caller.parameters[0].name

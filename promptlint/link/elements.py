@@ -46,8 +46,8 @@ def class_of(ev: Evaluator, node: Expr, function: Function) -> Class | None:
 def _place(ev: Evaluator, node: Expr, function: Function) -> tuple[Class | Module, str] | None:
     """The class or module that a dict belongs to, and its name there."""
     if isinstance(node, Attr) and isinstance(node.base, Param):
-        own = function.is_method and is_this(node.base, function.parameters[0].name)
-        return (function.owner, node.name) if own and function.owner is not None else None
+        holder = class_of_object(ev, node.base, function)
+        return (holder, node.name) if holder is not None else None
     if isinstance(node, Import):
         return ev.program.resolve(node.dotted, function.module)
     path = place_read(node) if isinstance(node, (Attr, Global)) else None

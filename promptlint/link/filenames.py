@@ -24,14 +24,15 @@ from promptlint.link.state import CONSTRUCTORS
 from promptlint.link.values import literal
 
 if TYPE_CHECKING:
-    from promptlint.code.index import Function, Module
+    from promptlint.code.index import Module
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
 
 MAX_HOPS = 12
 _FILE = re.compile(r"(?:.*[/\\])?([\w.-]*\w\.(?:md|txt|json|jsonl|ya?ml|toml|log))")
 """A path to a file of text, with the name of the file."""
-_OPENERS = frozenset(("open", "Path", "PurePath", "str", "fspath"))
+OPENERS = frozenset(("open", "Path", "PurePath", "str", "fspath"))
+"""Functions of a path that stand for the same file."""
 _JOINS = frozenset(("join", "joinpath"))
 
 
@@ -77,7 +78,7 @@ def _path_in(call: Call) -> Expr | None:
     name, func, args = called_name(call), call.func, call.args
     if args and name in _JOINS:
         return args[-1]
-    if args and name in _OPENERS and (not isinstance(func, Attr) or isinstance(func.base, Import)):
+    if args and name in OPENERS and (not isinstance(func, Attr) or isinstance(func.base, Import)):
         return args[0] if name == "open" else args[-1]
     return func.base if isinstance(func, Attr) else None
 
@@ -87,18 +88,14 @@ def _of_module(ev: Evaluator, module: Module, name: str, hops: int) -> str:
     if (target := ev.program.imported(name, module)) is not None and (found := ev.program.resolve(target, module)):
         module, name = found
     made = ev.summary(module.body).names.get(name)
-    return _named(ev, made, ev.module_frame(module), hops) if made is not None and hops else ""
+    return _named(ev, made, ev.module_frame(module), hops) if made is not None else ""
 
 
 def _of_field(ev: Evaluator, name: str, frame: Frame, hops: int) -> str:
     """The file that the constructor of its object puts into an attribute."""
     owner = frame.function.owner
     for method in (m for c in CONSTRUCTORS if owner is not None and (m := ev.program.method(owner, c)) is not None):
-        made = _made_in(ev, method, name)
+        made = next((w.value for w in ev.summary(method).writes if w.name == name), None)
         if made is not None:
-            return _named(ev, made, ev.generic(method), hops) if hops else ""
+            return _named(ev, made, ev.generic(method), hops)
     return ""
-
-
-def _made_in(ev: Evaluator, method: Function, name: str) -> Expr | None:
-    return next((w.value for w in ev.summary(method).writes if w.name == name), None)

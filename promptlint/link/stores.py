@@ -30,6 +30,7 @@ from promptlint.code.expression import (
 )
 from promptlint.frozen import replace
 from promptlint.link import conditions, filenames, growth
+from promptlint.link.filenames import OPENERS
 from promptlint.link.joining import join
 from promptlint.link.slices import is_same
 from promptlint.link.values import CALL, WRITTEN, Const, Edit, History, Hole, Map, Origin, Seq, Value, options
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 MAX_WRITERS = 6
 MAX_NESTING = 8
 
-_OPENERS = frozenset(("open", "Path", "PurePath", "str", "fspath"))
-"""Functions of a path that stand for the same file."""
 _HOLDERS = frozenset(
     [
         "read",
@@ -184,9 +183,9 @@ def _file(node: Expr) -> Expr | None:
     """The path of the file that something is written to, where it is joined of a folder and a name."""
     for _ in range(MAX_NESTING):
         match node:
-            case Call(func=func, args=args) if _name(func) in _OPENERS and args and not isinstance(func, Attr):
+            case Call(func=func, args=args) if _name(func) in OPENERS and args and not isinstance(func, Attr):
                 node = args[0]
-            case Call(func=Attr(base=Import()), args=args) if _name(node.func) in _OPENERS and args:
+            case Call(func=Attr(base=Import()), args=args) if _name(node.func) in OPENERS and args:
                 node = args[0]
             case Call(func=Attr(name=name) as func, args=args):
                 if name in ("join", "joinpath") and len(args) > 1:
@@ -203,18 +202,19 @@ def _file(node: Expr) -> Expr | None:
 
 def _text_writers(ev: Evaluator, module: Module, node: Call, frame: Frame) -> Iterator[tuple[Function, Call]]:
     place = _named(ev, module, _place(node, ev.summary(frame.function)))
-    for name in _TEXT_WRITERS if place else ():
-        for function in module.called.get(name, ()):
-            summary = ev.summary(function)
-            for call in summary.calls:
-                if _name(call.func) != name or not call.args or isinstance(call.args[0], (Literal, Global)):
-                    continue
-                if _is_made_once(call):
-                    continue
-                here = function is frame.function
-                if (not here or set(call.loops) & set(node.loops)) and _named(
-                    ev, module, _place(call, summary)
-                ) == place:
+    for function, call in _writing(ev, module) if place else ():
+        again = function is not frame.function or set(call.loops) & set(node.loops)
+        if again and _named(ev, module, _place(call, ev.summary(function))) == place:
+            yield function, call
+
+
+def _writing(ev: Evaluator, module: Module) -> Iterator[tuple[Function, Call]]:
+    """The calls of a module that write a text which is not a constant, more than once."""
+    for writer in _TEXT_WRITERS:
+        for function in module.called.get(writer, ()):
+            for call in ev.summary(function).calls:
+                told = call.args and not isinstance(call.args[0], (Literal, Global))
+                if _name(call.func) == writer and told and not _is_made_once(call):
                     yield function, call
 
 
@@ -226,18 +226,9 @@ def _writers_elsewhere(ev: Evaluator, node: Call, frame: Frame) -> tuple[tuple[F
     if name not in ev.written_files:
         word = max(_WORD.findall(name), key=len)
         modules = list(ev.program.mentioning(word, re.escape(name)))[:MAX_WRITERS]
-        ev.written_files[name] = tuple(w for module in modules for w in _writers_of(ev, module, name))
+        writing = (written for module in modules for written in _writing(ev, module))
+        ev.written_files[name] = tuple((f, c) for f, c in writing if filenames.spoken_of(ev, c, ev.generic(f)) == name)
     return tuple((f, c) for f, c in ev.written_files[name] if f.module is not frame.module)
-
-
-def _writers_of(ev: Evaluator, module: Module, name: str) -> Iterator[tuple[Function, Call]]:
-    for writer in _TEXT_WRITERS:
-        for function in module.called.get(writer, ()):
-            for call in ev.summary(function).calls:
-                told = call.args and not isinstance(call.args[0], (Literal, Global))
-                if _name(call.func) == writer and told and not _is_made_once(call):
-                    if filenames.spoken_of(ev, call, ev.generic(function)) == name:
-                        yield function, call
 
 
 def _named(ev: Evaluator, module: Module, place: Place) -> Place:
@@ -431,7 +422,7 @@ def _place(node: Expr, summary: Summary, depth: int = 0) -> Place:
             return next((p for way in ways if (p := _place(way, summary, depth + 1))), ())
         case Call(func=func, args=args):
             name = _name(func)
-            if name in _OPENERS and args and not (isinstance(func, Attr) and name == "open" and not _is_module(func)):
+            if name in OPENERS and args and not (isinstance(func, Attr) and name == "open" and not _is_module(func)):
                 return _place(args[0], summary, depth + 1)
             if isinstance(func, Attr) and name in _QUERIES and (table := _table(args, summary)):
                 return ("table", table)
@@ -479,6 +470,6 @@ def _names(node: Expr, depth: int = 0) -> Place:
         case Binary(left=left, right=right):
             return (*_names(left, depth + 1), *_names(right, depth + 1))
         case Call(func=func, args=args):
-            known = () if _name(func) in (*_OPENERS, "join") else _names(func, depth + 1)
+            known = () if _name(func) in (*OPENERS, "join") else _names(func, depth + 1)
             return (*known, *(n for a in args for n in _names(a, depth + 1)))
     return ()
