@@ -34,9 +34,9 @@ from promptlint.files.source import Broken, Source, Unreadable, to_bytes
 from promptlint.finding import Confidence, Finding, Region, Scope, Severity, Site
 from promptlint.frames import roomy
 from promptlint.gates import levels, toggles
-from promptlint.link import sinks
 from promptlint.link.evaluate import Evaluator
-from promptlint.link.strings import pieces
+from promptlint.link.libraries import sinks
+from promptlint.link.texts.strings import pieces
 from promptlint.report import Problem, Report, Withheld
 from promptlint.request import Kind, Request, Siblings
 from promptlint.span import Span

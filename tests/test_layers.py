@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +68,24 @@ def test_imports_go_downwards(file: Path) -> None:
         if name.split(".")[0] == "promptlint" and layer(name) > own
     ]
     assert upward == []
+
+
+def test_any_module_of_linking_can_be_imported_first() -> None:
+    """Modules that evaluate call each other; no order of imports may matter, or a change of one breaks another."""
+    files = sorted((ROOT / "promptlint" / "link").rglob("*.py"))
+    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
+    script = (
+        "import importlib, sys\n"
+        f"for name in {names}:\n"
+        "    for known in [k for k in sys.modules if k.startswith('promptlint.link')]:\n"
+        "        del sys.modules[known]\n"
+        "    try:\n"
+        "        importlib.import_module(name.removesuffix('.__init__'))\n"
+        "    except ImportError as error:\n"
+        "        print(name, error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, timeout=300)
+    assert (run.stdout, run.returncode) == ("", 0), run.stderr
 
 
 def test_rules_import_the_api_only() -> None:

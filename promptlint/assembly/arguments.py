@@ -15,9 +15,13 @@ from promptlint.code.expression import Global, Guard, Literal, Test
 from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow
-from promptlint.link import binding, containers, derived, objects, prompts, runs, strings
-from promptlint.link.given import Given
-from promptlint.link.messages import SYSTEM_ROLES, looks_like_messages
+from promptlint.link import containers
+from promptlint.link.calling import binding, runs
+from promptlint.link.calling.given import Given
+from promptlint.link.classes import derived, objects
+from promptlint.link.libraries import prompts
+from promptlint.link.texts import strings
+from promptlint.link.turns.messages import SYSTEM_ROLES, looks_like_messages
 from promptlint.link.values import (
     SESSION,
     Const,

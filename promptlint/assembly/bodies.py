@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from promptlint.knowledge import SinkRow
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
-    from promptlint.link.sinks import Sink
+    from promptlint.link.libraries.sinks import Sink
 
 POSTING = frozenset(("post", "request", "stream", "Request", "urlopen"))
 """Last names of calls that post any body to any address."""

@@ -14,11 +14,14 @@ from promptlint.assembly.usage import usage_of
 from promptlint.code.expression import Attr, Either, Expr, Guard, Star
 from promptlint.finding import Confidence, Site
 from promptlint.frozen import replace
-from promptlint.link import containers, mutations, sinks, strings
-from promptlint.link.guards import COMPACTS, LARGE_MESSAGES, guard_of, texts_asked
+from promptlint.link import containers
 from promptlint.link.joining import join
-from promptlint.link.messages import looks_like_messages
-from promptlint.link.switches import SWITCHED, asks_for_command
+from promptlint.link.kept.switches import SWITCHED, asks_for_command
+from promptlint.link.libraries import sinks
+from promptlint.link.texts import strings
+from promptlint.link.turns import mutations
+from promptlint.link.turns.guards import COMPACTS, LARGE_MESSAGES, guard_of, texts_asked
+from promptlint.link.turns.messages import looks_like_messages
 from promptlint.link.values import (
     SESSION,
     Entry,
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     from promptlint.code.index import Function
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
-    from promptlint.link.sinks import Sink
+    from promptlint.link.libraries.sinks import Sink
 
 
 _BESIDE_CACHED = {"cached_content": "cached-content", "system_instruction": "system", "tools": "tools"}

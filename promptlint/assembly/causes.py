@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 from promptlint.assembly.chains import entry_of
 from promptlint.assembly.prose import hole_tokens
 from promptlint.code.expression import Guard
-from promptlint.code.index import Class, Function
+from promptlint.code.index import CONSTRUCTORS, Class, Function
 from promptlint.code.merging import finds_missing
 from promptlint.finding import Region
 from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow
-from promptlint.link import binding, callers, containers, cuts, objects, state
-from promptlint.link.guards import COMPACTS, LARGE_MESSAGES, guard_of, limit_of_calls
-from promptlint.link.messages import said_before
-from promptlint.link.switches import (
+from promptlint.link import containers
+from promptlint.link.calling import binding, callers
+from promptlint.link.classes import objects
+from promptlint.link.kept import state
+from promptlint.link.kept.switches import (
     SWITCHED,
     asks_for_command,
     begins_anew,
@@ -33,6 +34,9 @@ from promptlint.link.switches import (
 )
 from promptlint.link.told import number
 from promptlint.link.told import tokens as told_tokens
+from promptlint.link.turns import cuts
+from promptlint.link.turns.guards import COMPACTS, LARGE_MESSAGES, guard_of, limit_of_calls
+from promptlint.link.turns.messages import said_before
 from promptlint.link.values import (
     CALL,
     GROWN,
@@ -69,7 +73,7 @@ from promptlint.tokens import Interval
 if TYPE_CHECKING:
     from promptlint.assembly.chains import Chain
     from promptlint.link.evaluate import Evaluator
-    from promptlint.link.sinks import Sink
+    from promptlint.link.libraries.sinks import Sink
 
 
 STABLE_NAMES = re.compile(
@@ -261,7 +265,7 @@ class Causes:
         frame = next((f for f in self.chain.frames if f.function is function), None)
         if frame is not None:
             return objects.level_of_line(self.ev, frame, place)
-        if depth > MAX_UP or function.name in state.CONSTRUCTORS:
+        if depth > MAX_UP or function.name in CONSTRUCTORS:
             return CALL
         known = self.repeated.get((function, depth))
         if known is None:

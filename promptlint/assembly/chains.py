@@ -26,15 +26,15 @@ from promptlint.code.expression import (
 from promptlint.code.index import Function
 from promptlint.frozen import record
 from promptlint.knowledge import EntryRow
-from promptlint.link import binding, callers, runs
-from promptlint.link.sinks import chain
+from promptlint.link.calling import binding, callers, runs
+from promptlint.link.libraries.sinks import chain
 from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, Value, options, truth
 from promptlint.span import Hop, Span, Step
 
 if TYPE_CHECKING:
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
-    from promptlint.link.sinks import Sink
+    from promptlint.link.libraries.sinks import Sink
 
 MAX_DEPTH = 9
 MAX_CHAINS = 24

@@ -12,9 +12,12 @@ from promptlint.assembly.turns import Turns
 from promptlint.code import syntax
 from promptlint.code.expression import Call, unchanged
 from promptlint.frozen import replace
-from promptlint.link import callers, thinking
+from promptlint.link.calling import callers
+from promptlint.link.classes.objects import level_of_line
 from promptlint.link.conditions import SUMMARY
-from promptlint.link.guards import (
+from promptlint.link.kept.switches import on_command
+from promptlint.link.turns import thinking
+from promptlint.link.turns.guards import (
     COMPACTS,
     LARGE_MESSAGES,
     TELLS_BRIEFLY,
@@ -25,9 +28,7 @@ from promptlint.link.guards import (
     limit_of_calls,
     near_the_window,
 )
-from promptlint.link.messages import SYSTEM_ROLES, may_be_message, role_of
-from promptlint.link.objects import level_of_line
-from promptlint.link.switches import on_command
+from promptlint.link.turns.messages import SYSTEM_ROLES, may_be_message, role_of
 from promptlint.link.values import MARKED_EACH, Const, Edit, Type, only, options
 from promptlint.request import Cause, Kind, Mutator, Reuse
 from promptlint.span import Span, Step

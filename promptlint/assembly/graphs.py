@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from promptlint.code.expression import Call, Definition, DictOf, Either, Expr, Literal, SeqOf
 from promptlint.code.index import Function, Module, terminal
 from promptlint.codebase.program import called_name, reference_name
-from promptlint.link import containers, runs
-from promptlint.link.callers import meant
+from promptlint.link import containers
+from promptlint.link.calling import runs
+from promptlint.link.calling.callers import meant
 from promptlint.link.loops import Binding
 from promptlint.link.values import Map, Seq, Value, literal
 

@@ -15,10 +15,16 @@ from promptlint.code.index import dotted
 from promptlint.codebase.program import Program
 from promptlint.finding import Region
 from promptlint.frozen import replace
-from promptlint.link import alike, binding, containers, prompts, remembered, strings, thinking
-from promptlint.link.guards import COMPACTS
+from promptlint.link import containers
+from promptlint.link.calling import binding
 from promptlint.link.joining import join
-from promptlint.link.messages import (
+from promptlint.link.kept import remembered
+from promptlint.link.kept.switches import SWITCHED, on_command
+from promptlint.link.libraries import prompts
+from promptlint.link.texts import strings
+from promptlint.link.turns import alike, thinking
+from promptlint.link.turns.guards import COMPACTS
+from promptlint.link.turns.messages import (
     SYSTEM_ROLES,
     by_role_of_source,
     content_origins,
@@ -35,7 +41,6 @@ from promptlint.link.messages import (
     role_source,
     roles_of,
 )
-from promptlint.link.switches import SWITCHED, on_command
 from promptlint.link.values import (
     CALL,
     MARKED_EACH,

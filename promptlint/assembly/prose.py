@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from promptlint.frozen import replace
-from promptlint.link import strings
+from promptlint.link.texts import strings
 from promptlint.link.values import MARKERS, Hole, Map, Piece, Routine, Seq, Value, literal, options
 from promptlint.span import Span
 from promptlint.tokens import UNKNOWN, Interval

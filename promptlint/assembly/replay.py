@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptlint.frozen import replace
-from promptlint.link import strings
-from promptlint.link.messages import role_of
+from promptlint.link.texts import strings
+from promptlint.link.turns.messages import role_of
 from promptlint.link.values import (
     Choice,
     History,

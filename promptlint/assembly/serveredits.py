@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from promptlint.link.guards import LARGE_TOKENS
+from promptlint.link.turns.guards import LARGE_TOKENS
 from promptlint.link.values import Const, Edit, Map, Seq, Value, literal, options
 from promptlint.span import Span
 

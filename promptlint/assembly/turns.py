@@ -11,11 +11,13 @@ from promptlint.assembly.layout import Layout
 from promptlint.assembly.prose import deep_text
 from promptlint.code.expression import Attr as AttrNode
 from promptlint.code.expression import Expr, LoopState, Phi, is_none
-from promptlint.code.index import Class
+from promptlint.code.index import CONSTRUCTORS, Class
 from promptlint.finding import Region
-from promptlint.link import binding, callers, derived, runs, state
-from promptlint.link.messages import is_fetched, is_history_name, is_of_reply, role_of
-from promptlint.link.switches import makes_for_itself
+from promptlint.link.calling import binding, callers, runs
+from promptlint.link.classes import derived
+from promptlint.link.kept import state
+from promptlint.link.kept.switches import makes_for_itself
+from promptlint.link.turns.messages import is_fetched, is_history_name, is_of_reply, role_of
 from promptlint.link.values import (
     CALL,
     SESSION,
@@ -156,7 +158,7 @@ class Turns(Layout):
         """Whether each object of a class makes one of another in its constructor, or has one made there."""
         made = [
             o.cls
-            for name in state.CONSTRUCTORS
+            for name in CONSTRUCTORS
             if (init := self.ev.program.method(holder, name)) is not None
             for call in self.ev.summary(init).calls
             for o in options(self.ev.resolve(call.func, self.ev.generic(init)))

@@ -442,6 +442,8 @@ def dotted(node: ast.expr) -> str | None:
     return ".".join(reversed(parts))
 
 
+CONSTRUCTORS = ("__init__", "__post_init__", "__new__", "model_post_init")
+"""The methods that run while an object is made."""
 MUTATORS = frozenset(
     [
         "append",

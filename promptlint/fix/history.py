@@ -8,7 +8,7 @@ import libcst as cst
 
 from promptlint.finding import Edit
 from promptlint.fix.module import Module
-from promptlint.link.guards import LARGE_MESSAGES
+from promptlint.link.turns.guards import LARGE_MESSAGES
 from promptlint.span import Span
 
 

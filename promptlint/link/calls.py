@@ -24,8 +24,11 @@ from promptlint.code.expression import (
 from promptlint.code.index import Function
 from promptlint.codebase.program import is_abstract
 from promptlint.frozen import replace
-from promptlint.link import construction, effects, externals, loops, objects, own, rebuilt, sinks
+from promptlint.link import effects, loops
+from promptlint.link.classes import construction, objects
 from promptlint.link.joining import join
+from promptlint.link.libraries import externals, own, sinks
+from promptlint.link.turns import rebuilt
 from promptlint.link.values import (
     IMPORT,
     NAME_MATCH,

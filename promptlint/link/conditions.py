@@ -25,10 +25,11 @@ from promptlint.code.expression import (
     each_once,
 )
 from promptlint.frozen import replace
-from promptlint.link import containers, mutations
-from promptlint.link.messages import role_of
-from promptlint.link.strings import HALF_DAY, HOUR
-from promptlint.link.switches import SWITCHED
+from promptlint.link import containers
+from promptlint.link.kept.switches import SWITCHED
+from promptlint.link.texts.strings import HALF_DAY, HOUR
+from promptlint.link.turns import mutations
+from promptlint.link.turns.messages import role_of
 from promptlint.link.values import (
     CALL,
     ELAPSED,

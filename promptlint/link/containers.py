@@ -13,8 +13,9 @@ from promptlint.code.expression import (
     Phi,
 )
 from promptlint.frozen import replace
-from promptlint.link import clocks, conditions, strings
+from promptlint.link import conditions
 from promptlint.link.joining import anything, join
+from promptlint.link.texts import clocks, strings
 from promptlint.link.values import (
     CALL,
     ELAPSED,
@@ -280,7 +281,7 @@ def _item(base: Value, key: Value, span: Span, shown: str) -> Value:
             picked, held = join((picked, before)), held + 1
         if base.base is not None and len(ways) == 1 and isinstance(ways[0], Map) and ways[0].base is None:
             # Or what such a dict has become since it was put there.
-            from promptlint.link.growth import base_marker
+            from promptlint.link.turns.growth import base_marker
 
             picked = base_marker(ways[0], Cell(base.base, None))
         if key.origins() and held > 1:

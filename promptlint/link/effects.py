@@ -19,11 +19,14 @@ from promptlint.code.expression import (
     is_this,
     unchanged,
 )
-from promptlint.code.index import Function
+from promptlint.code.index import CONSTRUCTORS, Function
 from promptlint.frozen import replace
-from promptlint.link import externals, lent, loops, objects, state
+from promptlint.link import loops
+from promptlint.link.classes import objects
+from promptlint.link.classes.leaving import left_by, run, under
 from promptlint.link.joining import join
-from promptlint.link.leaving import left_by, run, under
+from promptlint.link.kept import lent, state
+from promptlint.link.libraries import externals
 from promptlint.link.values import Const, External, Instance, Item, Lazy, Routine, Seq, Text, Type, Value, only, options
 from promptlint.span import Span
 
@@ -247,6 +250,6 @@ def _keeps_to_itself(ev: Evaluator, function: Function) -> bool:
     own = [c for c in calls if isinstance(c.func, Attr) and is_this(c.func.base, this)]
     if own and len(own) < len(calls) and not returns_itself(ev, function):
         return False  # it loads or restores something: what that is, the state of the object tells better
-    makes = function.name in state.CONSTRUCTORS
+    makes = function.name in CONSTRUCTORS
     handed = any(is_this(a, this) for c in calls for a in (*c.args, *(v for _, v in c.keywords)))
     return not handed and not (makes and own)

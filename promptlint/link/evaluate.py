@@ -49,30 +49,15 @@ from promptlint.files import comments
 from promptlint.files.source import Unreadable
 from promptlint.frozen import replace
 from promptlint.knowledge import ClientRow, EntryRow, SinkRow
-from promptlint.link import (
-    binding,
-    callers,
-    calls,
-    conditions,
-    containers,
-    decisions,
-    effects,
-    externals,
-    loops,
-    mutations,
-    names,
-    objects,
-    once,
-    prompts,
-    sinks,
-    slices,
-    state,
-    strings,
-    switches,
-    told,
-)
+from promptlint.link import calls, conditions, containers, decisions, effects, loops, names, told
+from promptlint.link.calling import binding, callers
+from promptlint.link.classes import objects
 from promptlint.link.frame import Frame
 from promptlint.link.joining import join
+from promptlint.link.kept import once, state, switches
+from promptlint.link.libraries import externals, prompts, sinks
+from promptlint.link.texts import strings
+from promptlint.link.turns import mutations, slices
 from promptlint.link.values import (
     CALL,
     IMPORT,

@@ -8,9 +8,7 @@ from promptlint.code.expression import (
     Expr,
 )
 from promptlint.code.index import Function, Module
-from promptlint.link import (
-    loops,
-)
+from promptlint.link import loops
 from promptlint.link.values import CALL, Value
 
 

@@ -32,9 +32,11 @@ from promptlint.code.expression import (
     each_once,
 )
 from promptlint.frozen import record, replace
-from promptlint.link import aged, conditions, containers, fills, growth, mutations, slices, strings, thinking
+from promptlint.link import conditions, containers
 from promptlint.link.joining import join
-from promptlint.link.messages import SYSTEM_ROLES, role_of
+from promptlint.link.texts import strings
+from promptlint.link.turns import aged, fills, growth, mutations, slices, thinking
+from promptlint.link.turns.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     Base,
     Choice,

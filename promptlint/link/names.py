@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from promptlint.code.expression import AfterLoop, Free, Import
 from promptlint.code.index import Module
 from promptlint.codebase.program import BUILTINS
-from promptlint.link import state
+from promptlint.link.kept import state
 from promptlint.link.values import External, FilePath, Hole, Namespace, Value, text
 from promptlint.span import Span
 

@@ -7,7 +7,8 @@ import pytest
 from promptlint import engine
 from promptlint.assembly import build, chains
 from promptlint.config import Settings
-from promptlint.link import evaluate, sinks
+from promptlint.link import evaluate
+from promptlint.link.libraries import sinks
 
 NAMES = ("goal", "plan", "draft", "score", "notes", "best", "worst")
 STEPS = "\n    ".join(f"{n} = weigh(answer, {', '.join(o for o in NAMES if o != n)})" for n in NAMES)

@@ -7,8 +7,8 @@ import pytest
 from promptlint import engine
 from promptlint.codebase import program
 from promptlint.config import Settings
-from promptlint.link import sinks
 from promptlint.link.evaluate import Evaluator
+from promptlint.link.libraries import sinks
 
 
 def opened(files: dict[str, str], monkeypatch: pytest.MonkeyPatch, folder: Path) -> Evaluator:

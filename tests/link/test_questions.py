@@ -28,7 +28,7 @@ ALLOWED = {
 def test_nothing_is_asked_without_a_note() -> None:
     found = {
         f"{file.name}: {line.strip()}"
-        for file in sorted(LINK.glob("*.py"))
+        for file in sorted(LINK.rglob("*.py"))
         if file.name not in NOTES
         for line in file.read_text(encoding="utf-8").splitlines()
         if UNNOTED.search(line) and line.strip() not in ALLOWED

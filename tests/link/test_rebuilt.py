@@ -9,7 +9,7 @@ import pytest
 
 from promptlint.code.index import Module
 from promptlint.files.source import Source
-from promptlint.link import rebuilt
+from promptlint.link.turns import rebuilt
 
 HEAD = "def clean(data):\n    if isinstance(data, dict):\n        "
 REBUILT = (

@@ -14,7 +14,8 @@ from promptlint import engine
 from promptlint.assembly import chains
 from promptlint.config import Settings
 from promptlint.finding import Confidence, Severity
-from promptlint.link import evaluate, objects
+from promptlint.link import evaluate
+from promptlint.link.classes import objects
 from tests.soundness.judge import marks
 from tests.soundness.programs import CALL, CHOICES, IMPORT, Plan, plans, render, sensible
 

@@ -1,0 +1,1 @@
+"""What outlives a call: attributes, module-level names, stores, sessions, memories, and what switches them."""

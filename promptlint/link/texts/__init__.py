@@ -1,0 +1,1 @@
+"""Texts: what stands where in one, and what of a time, a template, a file or JSON is left in it."""
