@@ -80,6 +80,7 @@ def load(paths: Sequence[Path] = (), overrides: Mapping[str, object] | None = No
 def validate(settings: Settings, registry: Registry) -> None:
     """Checks that every rule that the settings name exists, and that the user's rows make sense. Raises ConfigError."""
     from promptlint import knowledge, provider  # what answers from the cache needs neither them nor the rules
+    from promptlint.knowledge.rows import KnowledgeError
     from promptlint.registry import UnknownRule, did_you_mean
 
     selectors = [("select", settings.select), ("ignore", settings.ignore)]
@@ -95,7 +96,7 @@ def validate(settings: Settings, registry: Registry) -> None:
     try:
         known = knowledge.load(settings.rows)
         provider.extend(settings.rows.get(knowledge.PROVIDER, ()))
-    except knowledge.KnowledgeError as error:
+    except KnowledgeError as error:
         raise ConfigError(f"{settings.origins['rows']}: {error}") from error
     named = [("provider", settings.provider, settings.origins.get("provider"))] if settings.provider else []
     named += [(f'provider of "{row.call}"', row.provider, settings.origins["rows"]) for row in known.own_sinks.values()]

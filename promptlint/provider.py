@@ -13,7 +13,8 @@ from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 
-from promptlint.knowledge import KnowledgeError, schema
+from promptlint.knowledge import schema
+from promptlint.knowledge.rows import KnowledgeError
 
 UNKNOWN = "unknown"
 """The provider of a request of which nothing tells where it goes."""

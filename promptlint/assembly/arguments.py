@@ -14,7 +14,7 @@ from promptlint.code.expression import Attr as AttrNode
 from promptlint.code.expression import Global, Guard, Literal, Test
 from promptlint.finding import Region
 from promptlint.frozen import replace
-from promptlint.knowledge import ClientRow
+from promptlint.knowledge.rows import ClientRow
 from promptlint.link import containers
 from promptlint.link.calling import binding, runs
 from promptlint.link.calling.given import Given

@@ -10,7 +10,7 @@ from promptlint.code.expression import Expr, Star
 from promptlint.link.values import Const, External, Hole, Instance, Map, Text, Value, options
 
 if TYPE_CHECKING:
-    from promptlint.knowledge import SinkRow
+    from promptlint.knowledge.rows import SinkRow
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
     from promptlint.link.libraries.sinks import Sink

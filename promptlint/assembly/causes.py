@@ -16,7 +16,7 @@ from promptlint.code.index import CONSTRUCTORS, Class, Function
 from promptlint.code.merging import finds_missing
 from promptlint.finding import Region
 from promptlint.frozen import replace
-from promptlint.knowledge import ClientRow
+from promptlint.knowledge.rows import ClientRow
 from promptlint.link import containers
 from promptlint.link.calling import binding, callers
 from promptlint.link.classes import objects

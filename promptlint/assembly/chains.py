@@ -25,7 +25,7 @@ from promptlint.code.expression import (
 )
 from promptlint.code.index import Function
 from promptlint.frozen import record
-from promptlint.knowledge import EntryRow
+from promptlint.knowledge.rows import EntryRow
 from promptlint.link.calling import binding, callers, runs
 from promptlint.link.libraries.sinks import chain
 from promptlint.link.values import CALL, NAME_MATCH, Instance, Routine, Type, Value, options, truth

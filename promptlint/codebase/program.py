@@ -30,7 +30,7 @@ from promptlint.codebase.memory import Memory
 from promptlint.codebase.shapes import ANY, CODE, Search, bases_named
 from promptlint.files.project import Project, SourceRef
 from promptlint.files.source import Broken, Unreadable
-from promptlint.knowledge import Knowledge
+from promptlint.knowledge.rows import Knowledge
 from promptlint.span import Span
 
 MANY_FILES = 300

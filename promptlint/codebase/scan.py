@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from promptlint.codebase.program import Program
 from promptlint.codebase.shapes import MESSAGES, Shape, any_shows, derived, shows
 from promptlint.files.project import SourceRef, identifiers
-from promptlint.knowledge import SinkRow
+from promptlint.knowledge.rows import SinkRow
 
 
 def files(program: Program, shapes: Sequence[Shape]) -> list[SourceRef]:

@@ -8,7 +8,7 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Any
 
-from promptlint.knowledge import KnowledgeError
+from promptlint.knowledge.rows import KnowledgeError
 
 Check = tuple[str, Callable[[Any], bool]]
 """What a field must be, in words, and whether a value is that."""

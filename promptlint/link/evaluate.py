@@ -48,7 +48,7 @@ from promptlint.codebase.program import MAX_HELD, Program
 from promptlint.files import comments
 from promptlint.files.source import Unreadable
 from promptlint.frozen import replace
-from promptlint.knowledge import ClientRow, EntryRow, SinkRow
+from promptlint.knowledge.rows import ClientRow, EntryRow, SinkRow
 from promptlint.link import calls, conditions, containers, decisions, effects, loops, names, told
 from promptlint.link.calling import binding, callers
 from promptlint.link.classes import objects

@@ -19,7 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from promptlint.knowledge import Knowledge, load
+from promptlint.knowledge import load
+from promptlint.knowledge.rows import Knowledge
 
 HERE = Path(__file__).parent
 TABLE = HERE / "signatures.txt"

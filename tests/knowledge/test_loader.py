@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from promptlint.knowledge import AXES, GRAINS, KINDS, PARTS, KnowledgeError, load
+from promptlint.knowledge import load
+from promptlint.knowledge.rows import AXES, GRAINS, KINDS, PARTS, KnowledgeError
 from promptlint.request import Axis
 
 WRAPPER: dict[str, Any] = {"call": "acme.llm.ask", "parts": {"rules": "system", "history": "messages"}}

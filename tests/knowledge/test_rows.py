@@ -18,7 +18,8 @@ from typing import Any, get_overloads
 import pytest
 
 import promptlint
-from promptlint.knowledge import ClientRow, SinkRow, load
+from promptlint.knowledge import load
+from promptlint.knowledge.rows import ClientRow, SinkRow
 from tests.knowledge import signatures
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # litellm asks the network for prices otherwise

@@ -9,7 +9,8 @@ from promptlint.codebase.program import Program
 from promptlint.config import Settings
 from promptlint.engine import check
 from promptlint.files.project import Options, discover
-from promptlint.knowledge import SinkRow, load
+from promptlint.knowledge import load
+from promptlint.knowledge.rows import SinkRow
 
 
 @pytest.fixture(autouse=True)

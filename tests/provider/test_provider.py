@@ -9,7 +9,8 @@ from importlib.resources import files
 
 import pytest
 
-from promptlint.knowledge import KnowledgeError, load
+from promptlint.knowledge import load
+from promptlint.knowledge.rows import KnowledgeError
 from promptlint.provider import Facts, facts, family, identify, parse, providers
 
 TEXT = (files("promptlint") / "knowledge/providers.toml").read_text("utf-8")

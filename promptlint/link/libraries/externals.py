@@ -11,7 +11,7 @@ from promptlint.code.expression import Attr, Call, called_name
 from promptlint.code.index import Function
 from promptlint.code.syntax import HANDED_STORES, SESSION_STORES
 from promptlint.frozen import replace
-from promptlint.knowledge import SinkRow, SourceRow
+from promptlint.knowledge.rows import SinkRow, SourceRow
 from promptlint.link import containers
 from promptlint.link.calling.given import Given
 from promptlint.link.kept import remembered, state, stores

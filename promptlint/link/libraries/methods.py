@@ -13,7 +13,7 @@ from promptlint.code.expression import (
 )
 from promptlint.files.source import LINE_BREAK, Unreadable, read_bytes
 from promptlint.frozen import replace
-from promptlint.knowledge import SourceRow
+from promptlint.knowledge.rows import SourceRow
 from promptlint.link import containers
 from promptlint.link.calling.given import Given
 from promptlint.link.joining import join

@@ -1,7 +1,7 @@
 """Prompt templates of libraries, and chains of steps that end in a model: ``prompt | model | parser``.
 
 Which class is a template, which of its arguments holds the text or the messages, and which method fills it in is told
-by rows (``knowledge.TemplateRow``, ``knowledge.PipeRow``); this module knows what filling in and chaining mean.
+by rows (``TemplateRow``, ``PipeRow`` of ``knowledge.rows``); this module knows what filling in and chaining mean.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptlint.code.expression import Call
 from promptlint.frozen import replace
-from promptlint.knowledge import TemplateRow
+from promptlint.knowledge.rows import TemplateRow
 from promptlint.link import containers
 from promptlint.link.joining import join
 from promptlint.link.kept import remembered

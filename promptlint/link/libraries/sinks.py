@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from promptlint.code.expression import At, Attr, Call, Definition, Expr, Free, Global, Import, unchanged
 from promptlint.code.index import MUTATORS, Function, Module, terminal
 from promptlint.frozen import replace
-from promptlint.knowledge import Knowledge, SinkRow
+from promptlint.knowledge.rows import Knowledge, SinkRow
 from promptlint.link.classes import derived
 from promptlint.link.kept import elements
 from promptlint.link.libraries import own
