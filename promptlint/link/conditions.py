@@ -53,6 +53,7 @@ from promptlint.link.values import (
     is_empty,
     looked_up,
     options,
+    truth,
     union,
 )
 from promptlint.request import Axis
@@ -177,11 +178,19 @@ def _parts_of_a_day(test: Value) -> Origins:
 
 def in_one_round(deps: Origins) -> Origins:
     """The counters among what a test depends on as what only one round of their loop changes: ``step == last``."""
-    return tuple(replace(o, guard=o.guard or "round") if o.kind == "counter" and o.what != ELAPSED else o for o in deps)
+    return tuple(replace(o, guard=o.guard or "round") if o.kind == "counter" else o for o in deps)
 
 
 def tested(value: Value) -> Origins:
-    """What a test of a value depends on: with kept turns, on how many there are and not on what they say."""
+    """What a test of a value depends on: with kept turns, on how many there are and not on what they say.
+
+    Whether anything is in a container depends on nothing where something is for certain, and never on what that is.
+    """
+    if truth(value) is not None:
+        return ()
+    if isinstance(value, Map):
+        maybe = [e.value for e in value.entries.values()]
+        return union(value.order, *(v.origins() for v in (*maybe, *containers.spread(value))))
     kept = [i for o in options(value) if isinstance(o, Seq) for i in o.items if isinstance(i, History)]
     kept = [i for i in kept if any(isinstance(o, Map) and "role" in o.entries for o in options(i.value))]
     if not kept:

@@ -68,7 +68,7 @@ def as_seq(ev: Evaluator, value: Value, span: Span) -> Seq:
         return value
     if isinstance(value, Map):
         keys: list[Item] = [One(text(k, e.span), e.span, e.optional) for k, e in value.entries.items()]
-        keys += [Rest(Hole("keys", span, r.origins()), span, True) for r in value.rest]
+        keys += [Rest(unknown_key(value, r, span), span, True) for r in value.rest]
         if value.base is not None:
             keys.insert(0, Rest(Hole("keys", span), span, True))
         return Seq("iterator", tuple(keys), value.span, value.order)
@@ -82,6 +82,16 @@ def as_seq(ev: Evaluator, value: Value, span: Span) -> Seq:
     if isinstance(value, External) and value.name.startswith("io."):
         return Seq("iterator", (Rest(Hole("line", span, held_in(value), persistent=True), span),), span)
     return Seq("iterator", (Rest(value, span),), span)
+
+
+def unknown_key(held: Map, part: Value, span: Span) -> Hole:
+    """A key of an unknown part of a dict: what is spread into it brings its keys along, any other stands under one."""
+    return Hole("key", span, part.origins() if part in spread(held) else held.order)
+
+
+def spread(held: Map) -> tuple[Value, ...]:
+    """The unknown dicts that are spread into a dict, with keys of their own."""
+    return tuple(r for r in held.rest if isinstance(r, Hole) and r.name in held.open)
 
 
 def hash_order(ev: Evaluator, frame: Frame, at: At) -> Origins:

@@ -127,7 +127,8 @@ def picked_ways(node: Either) -> frozenset[int]:
     if node.test is None or len(node.options) != 2:
         return frozenset()
     asked = list(within((node.test,), MAX_PICKED))
-    loops = {n.loop for n in asked if isinstance(n, Element)}
+    inside = {loop for n in asked if isinstance(n, Comp) for loop, _, _ in n.clauses}  # nobody else sees their elements
+    loops = {n.loop for n in asked if isinstance(n, Element)} - inside
     if not loops or any(isinstance(n, Test) and n.op in ("==", "is") for n in asked):
         return frozenset()
     taken = [[_is_of(end, loops) for end in _ends(option)] for option in node.options]
@@ -183,7 +184,7 @@ def is_cheap(node: Expr, depth: int = 0, bound: frozenset[int] = frozenset()) ->
 
 def looks_for_a_round(test: Test) -> bool:
     """Whether a test compares the counter of a loop with something that it reaches once."""
-    return test.op in (*_ORDERS, "==", "!=") and any(isinstance(part, (Element, Phi)) for part in test.parts)
+    return test.op in (*_ORDERS, "==", "!=") and any(isinstance(part, (Attr, Element, Phi)) for part in test.parts)
 
 
 def is_telling(test: Expr) -> bool:

@@ -414,7 +414,7 @@ class Edit:
     behind: bool = False
     """Whether what was sent behind the changed turn is sent again by the next one."""
     first: bool = False
-    """Whether it puts another system text, with a clock or a random value in it, in the first place at every send."""
+    """Whether it puts a system text that is made anew in the first place at every send."""
     alike: bool = False
     """Whether it is made to each element, also to those that were not sent yet: nothing that was sent looks other."""
     taken: bool = False
@@ -688,6 +688,8 @@ def truth(value: Value) -> bool | None:
         if any(isinstance(i, One) and not i.optional for i in value.items):
             return True
         return False if not value.items else None
+    if isinstance(value, Map):
+        return True if any(not e.optional for e in value.entries.values()) else None
     if isinstance(value, (Instance, Routine, Type, Namespace, FilePath)):
         return True
     return None

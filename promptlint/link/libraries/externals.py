@@ -37,6 +37,7 @@ from promptlint.link.values import (
     Text,
     Type,
     Value,
+    in_a_file,
     literal,
     options,
     text,
@@ -450,11 +451,15 @@ def _doubtful(origin: Origin, feature: str, step: Step | None) -> Origin:
 
 
 _TEMPORARY = re.compile(r"\btempfile\.")
+_OPENING = re.compile(r"(open|connect)(_.*)?|create_(async_)?engine|PersistentClient")
+"""Functions of libraries that open what they are told by its name."""
 
 
 def unknown(ev: Evaluator, name: str, args: Given) -> Value:
     # What a library makes of a file is what stands in it: where the file lies for the moment says nothing of that.
     deps = tuple(o for o in args.origins if not (name and _TEMPORARY.search(o.because or "")))
+    if _OPENING.fullmatch(name.rpartition(".")[2]):
+        deps = in_a_file(deps)
     if any("opaque-call" not in o.features for o in deps):
         called = name or getattr(args.node.func, "name", "") or "a function"
         deps = doubtful(deps, "opaque-call", Step(args.span, f"handed to {called}(), which is not looked into"))

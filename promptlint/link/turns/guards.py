@@ -17,6 +17,7 @@ from promptlint.code.expression import (
     Guard,
     Literal,
     Param,
+    Phi,
     Star,
     Test,
     called_name,
@@ -88,7 +89,8 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
             if on_left or _counts(right) or _is_large(ev, left, function):
                 if guard.sense is not (on_left is (test.op in (">", ">="))):
                     continue  # only while there is little
-                limit = inf if _is_share(left) or _is_share(right) else _limit(ev, left, right, function)
+                size, bound = (left, right) if on_left else (right, left)
+                limit = inf if _is_share(left) or _is_share(right) else _limit(ev, size, bound, function)
                 if limit is None or limit > ANYTHING:
                     limits.append(limit)
                 continue
@@ -165,10 +167,14 @@ def _is_elapsed(ev: Evaluator, node: Expr, function: Function) -> bool:
     return any(o.what == ELAPSED for o in ev.eval(node, ev.generic(function)).origins())
 
 
-def _limit(ev: Evaluator, left: Expr, right: Expr, function: Function) -> float | None:
-    """What a size is compared with, in messages; ``None`` when not known, ``inf`` for a share of the context."""
+def _limit(ev: Evaluator, size: Expr, bound: Expr, function: Function) -> float | None:
+    """What a size is compared with, in messages; ``None`` when not known, ``inf`` for a share of the context.
+
+    A size begins at nought, which is no bound.
+    """
     frame = ev.generic(function)
-    sides = [[o.value for o in options(ev.eval(p, frame)) if isinstance(o, Const)] for p in (right, left)]
+    bounds, sizes = ([o.value for o in options(ev.eval(p, frame)) if isinstance(o, Const)] for p in (bound, size))
+    sides = (bounds, [v for v in sizes if v != 0])
     numbers = next(filter(None, ([v for v in side if isinstance(v, (int, float))] for side in sides)), [])
     # Nought is what a caller asks with who wants it done at once: a command of the user, mostly.
     limit = next((v for v in numbers if v > 0), numbers[0] if numbers else None)
@@ -176,7 +182,7 @@ def _limit(ev: Evaluator, left: Expr, right: Expr, function: Function) -> float 
         return None
     if isinstance(limit, float) and 0 <= limit <= 1:
         return inf
-    return limit * LARGE_MESSAGES / LARGE_TOKENS if _tokens(left) or _tokens(right) else float(limit)
+    return limit * LARGE_MESSAGES / LARGE_TOKENS if _tokens(size) or _tokens(bound) else float(limit)
 
 
 def asks_of_first(tests: Iterable[Expr]) -> bool:
@@ -291,7 +297,7 @@ def _counts(node: Expr) -> bool:
         if isinstance(node.func, GlobalNode) and node.func.name == "len":
             return True
         return _names_size(node) or _summed(node) is not None
-    if isinstance(node, (AttrNode, GlobalNode, Param)):
+    if isinstance(node, (AttrNode, GlobalNode, Param, Phi)):
         return bool(SIZE_NAMES.search(node.name))
     if isinstance(node, Binary):
         return _counts(node.left) or _counts(node.right)
@@ -321,7 +327,7 @@ def _tokens(node: Expr) -> bool:
     if isinstance(node, CallNode):
         summed = _summed(node)
         return _tokens(node.func) or (summed is not None and not isinstance(summed, Literal))
-    return isinstance(node, (AttrNode, GlobalNode)) and bool(re.search(r"token|char", node.name, re.IGNORECASE))
+    return isinstance(node, (AttrNode, GlobalNode, Phi)) and bool(re.search(r"token|char", node.name, re.IGNORECASE))
 
 
 def _summed(node: CallNode) -> Expr | None:

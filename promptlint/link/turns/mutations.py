@@ -24,6 +24,7 @@ from promptlint.code.expression import (
     called_name,
     each_once,
     unchanged,
+    within,
 )
 from promptlint.code.expression import Item as ItemOf
 from promptlint.frozen import replace
@@ -525,11 +526,14 @@ def _set_item(ev: Evaluator, base: Seq, node: Mutate, args: tuple[Value, ...], f
     repaired = _changes_only(node.args[1], _CALLS) and asks_for_partners(node.guards)
     guard = "error" if repaired else None
     edit = Edit("rewrite", span, ev.snippet(frame, node.at), node.guards, value=value, guard=guard, alike=same)
-    if where == 0 and _is_clocked(value) and guard_of(ev, node.guards, frame.function)[0] == "always":
+    anew = where == 0 and (_is_clocked(value) or (_is_system_text(value) and _adds_a_turn_behind(ev, node, frame)))
+    if anew and guard_of(ev, node.guards, frame.function)[0] == "always":
         edit = replace(edit, first=True)
     return with_edit(base, edit)
 
 
+MAX_LEFT = 200
+"""Nodes that are looked at of what a body leaves."""
 _CALLS = frozenset(("tool_calls", "toolCalls", "function_call"))
 """Keys of a message under which the calls of tools stand."""
 
@@ -545,6 +549,18 @@ def _changes_only(new: Expr, keys: frozenset[str]) -> bool:
             return False
         new, changed = new.base, True
     return changed and not isinstance(new, Mutate)
+
+
+def _is_system_text(value: Value) -> bool:
+    role = value.entries.get("role") if isinstance(value, Map) else None
+    return role is not None and not role.optional and role_of(value) in SYSTEM_ROLES
+
+
+def _adds_a_turn_behind(ev: Evaluator, node: Mutate, frame: Frame) -> bool:
+    """Whether the body that changes a list adds a turn to it then: so the change is made for each turn."""
+    left = within(ev.summary(frame.function).exit.values(), MAX_LEFT)
+    added = (n.base for n in left if isinstance(n, Mutate) and n.op == "append")
+    return any(n is node for base in added for n in within((base,), MAX_LEFT))
 
 
 def _is_clocked(value: Value) -> bool:
