@@ -300,8 +300,8 @@ def _dict_method(ev: Evaluator, this: Map, name: str, args: Given) -> Value:
             for k, e in this.entries.items()
         ]
         for rest in this.rest:
-            key = containers.unknown_key(this, rest, args.span)
-            pair = Seq("tuple", (One(key, args.span), One(rest, args.span)), args.span)
+            under = containers.unknown_key(this, rest, args.span)
+            pair = Seq("tuple", (One(under, args.span), One(rest, args.span)), args.span)
             items.append(Many(pair, args.span, True))
         return Seq("iterator", tuple(items), args.span, this.order)
     if name == "values":

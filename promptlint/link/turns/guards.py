@@ -84,6 +84,8 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
         if isinstance(test, Test) and test.op in (">", ">=", "<", "<=") and len(test.parts) == 2:
             left, right = test.parts
             if _measures_one(left) or _measures_one(right):
+                if guard.sense is (_measures_one(left) is (test.op in (">", ">="))) and _is_huge(ev, test, function):
+                    limits.append(inf)  # hardly any message is as long as that
                 continue
             on_left = _counts(left) or (not _counts(right) and _is_large(ev, right, function))
             if on_left or _counts(right) or _is_large(ev, left, function):
@@ -339,14 +341,20 @@ def _summed(node: CallNode) -> Expr | None:
 
 def near_the_window(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> bool:
     """Whether a change is made only where the history comes near the size of a context, in tokens or characters."""
-    for test in (part.test for whole in guards for part in _each(whole)):
-        if isinstance(test, Test) and test.op in (">", ">=", "<", "<=") and any(map(_tokens, test.parts)):
-            values = [
-                o.value for p in test.parts for o in options(ev.eval(p, ev.generic(function))) if isinstance(o, Const)
-            ]
-            if any(isinstance(v, (int, float)) and v >= NEAR_THE_WINDOW for v in values):
-                return True
-    return False
+    return any(
+        isinstance(test, Test)
+        and test.op in (">", ">=", "<", "<=")
+        and any(map(_tokens, test.parts))
+        and _is_huge(ev, test, function)
+        for test in (part.test for whole in guards for part in _each(whole))
+    )
+
+
+def _is_huge(ev: Evaluator, test: Test, function: Function) -> bool:
+    """Whether a test compares with a number that is near the size of a context."""
+    frame = ev.generic(function)
+    values = [o.value for p in test.parts for o in options(ev.eval(p, frame)) if isinstance(o, Const)]
+    return any(isinstance(v, (int, float)) and v >= NEAR_THE_WINDOW for v in values)
 
 
 def _names_size(node: CallNode) -> bool:
