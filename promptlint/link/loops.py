@@ -35,7 +35,7 @@ from promptlint.frozen import record, replace
 from promptlint.link import conditions, containers
 from promptlint.link.joining import join
 from promptlint.link.texts import strings
-from promptlint.link.turns import aged, fills, growth, mutations, slices, thinking
+from promptlint.link.turns import aged, fills, filters, growth, mutations, slices, thinking
 from promptlint.link.turns.messages import SYSTEM_ROLES, role_of
 from promptlint.link.values import (
     Base,
@@ -400,7 +400,10 @@ def _each(
         for made in inner:
             if open_tests and not isinstance(item, History):
                 made = conditions.picked(made, open_tests)
-            result.append(_as_part_of(item, made, bool(open_tests), whole))
+            part = _as_part_of(item, made, bool(open_tests), whole)
+            if open_tests and isinstance(part, History) and (cut := filters.cut(ev, clauses[0], child)) is not None:
+                part = replace(part, edits=(*part.edits, cut))
+            result.append(part)
     return result, order
 
 
@@ -495,8 +498,8 @@ def after_loop(ev: Evaluator, node: Phi, frame: Frame) -> Value:
     made = _with_aged(ev, made, aged.of_loop(node), frame, node.state.guards)
     if isinstance(before, Seq) and mutations.is_sent(before.items):
         return made  # held turns before: what a loop leaves out of others takes none of these away
-    cut = fills._cut_where_full(ev, node.state, made, frame)
-    return fills._as_full(ev, node, made, frame) if cut is made else cut
+    cut = fills.cut_where_full(ev, node.state, made, frame)
+    return fills.as_full(ev, node, made, frame) if cut is made else cut
 
 
 def _stays(ev: Evaluator, node: Phi, before: Value) -> bool:

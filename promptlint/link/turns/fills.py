@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 LARGE_SUM = 32_000
 """Tokens or characters from which on a limit counts as one that is seldom reached."""
-_ORDERS = frozenset(("<", "<=", ">", ">="))
+ORDERS = frozenset(("<", "<=", ">", ">="))
 
 
-def _cut_where_full(ev: Evaluator, state: LoopState, made: Value, frame: Frame) -> Value:
+def cut_where_full(ev: Evaluator, state: LoopState, made: Value, frame: Frame) -> Value:
     """A list that a loop fills from the newest element on until something is full: it has lost the oldest ones."""
-    full = any(isinstance(g.test, Test) and g.test.op in _ORDERS for e in state.ends if e.leaves for g in e.guards)
+    full = any(isinstance(g.test, Test) and g.test.op in ORDERS for e in state.ends if e.leaves for g in e.guards)
     iterable = state.iterable
     if not full or iterable is None or not isinstance(made, Seq) or not _walks_back(iterable):
         return made
@@ -56,7 +56,7 @@ def _walks_back(iterable: Expr) -> bool:
     return isinstance(iterable, Call) and isinstance(iterable.func, Global) and iterable.func.name == "reversed"
 
 
-def _as_full(ev: Evaluator, node: Phi, made: Seq, frame: Frame) -> Seq:
+def as_full(ev: Evaluator, node: Phi, made: Seq, frame: Frame) -> Seq:
     """A list that a loop fills until it is full: with the newest elements, when it starts with these."""
     if not any(isinstance(i, (Many, Rest, History, Base)) for i in made.items):
         return made

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import (
-    AfterLoop,
     Attr,
     Binary,
-    Call,
-    Comp,
-    Either,
-    Element,
     Expr,
     Free,
     Global,
     Literal,
-    LoopState,
     Param,
     Phi,
     SeqOf,
     Slice,
     Star,
     Test,
-    is_negative,
     unchanged,
 )
 from promptlint.code.expression import Item as ItemOf
@@ -34,12 +27,12 @@ from promptlint.link import containers
 from promptlint.link.joining import join
 from promptlint.link.kept import queries
 from promptlint.link.texts import clocks, strings
-from promptlint.link.turns import aged, mutations
+from promptlint.link.turns import aged, mutations, starts
 from promptlint.link.turns.alike import runs_backwards
 from promptlint.link.turns.guards import asks_of_first
+from promptlint.link.turns.starts import Tail
 from promptlint.link.values import (
     Base,
-    Const,
     Edit,
     Hole,
     Item,
@@ -47,7 +40,6 @@ from promptlint.link.values import (
     Many,
     One,
     Rest,
-    Routine,
     Seq,
     Text,
     Value,
@@ -57,7 +49,6 @@ from promptlint.link.values import (
 from promptlint.span import Span
 
 if TYPE_CHECKING:
-    from promptlint.code.index import Function
     from promptlint.link.evaluate import Evaluator
     from promptlint.link.frame import Frame
 
@@ -70,26 +61,17 @@ def slice_of(ev: Evaluator, node: Slice, frame: Frame) -> Value:
     return join(_slice(ev, b, node, frame) for b in options(base))
 
 
-def _bound(ev: Evaluator, node: Expr | None, frame: Frame) -> int | None:
-    if node is None:
-        return None
-    value = ev.eval(node, frame)
-    for option in options(value):
-        if isinstance(option, Const) and isinstance(option.value, int) and not isinstance(option.value, bool):
-            return option.value
-    return None
-
-
 def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     span = ev.span(frame, node)
-    lower, upper = _bound(ev, node.lower, frame), _bound(ev, node.upper, frame)
+    lower, upper = starts.number(ev, node.lower, frame), starts.number(ev, node.upper, frame)
     if isinstance(base, Text):
         certain = (node.lower is None or lower is not None) and (node.upper is None or upper is not None)
         if base.literal is not None and certain and node.step is None:
             return text(base.literal[lower:upper], span)
         if node.lower is None and upper is not None and upper >= 0:
             return strings.truncated(base, upper)
-        return _end_of_text(ev, base, node, lower, frame) if _is_tail(node, lower) and node.upper is None else base
+        tail = starts.tail(ev, node, lower, frame, of_list=False) if node.upper is None else None
+        return _end_of_text(ev, base, node, tail, frame) if tail is not None else base
     if node.lower is None and upper is not None and upper >= 0 and clocks.is_printed(base):
         return strings.truncated(base, upper)
     if lower == -1 and node.upper is None and node.step is None and not isinstance(base, Seq):
@@ -98,7 +80,8 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     if not isinstance(base, (Seq, Hole)):
         return Hole(ev.snippet(frame, node.at), span, base.origins())
     of_a_message = isinstance(base, Hole) and (_OF_A_MESSAGE.search(base.name) or is_content(node.base))
-    if isinstance(base, Hole) and node.step is None and (of_a_message or not _is_tail(node, lower)):
+    tail = starts.tail(ev, node, lower, frame, of_list=isinstance(base, Seq))
+    if isinstance(base, Hole) and node.step is None and (of_a_message or tail is None):
         # Named after what the list is, also where a local name stands for it.
         _, bracket, part = ev.snippet(frame, node.at).rpartition("[")
         newest = not of_a_message and node.lower is None and queries.is_newest_first(node.base)
@@ -111,21 +94,20 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
     sequence = replace(containers.as_seq(ev, base, span), copied="shallow")
     items = sequence.items
     if sequence.known and (node.lower is None or lower is not None) and (node.upper is None or upper is not None):
-        step = _bound(ev, node.step, frame)
+        step = starts.number(ev, node.step, frame)
         return replace(sequence, items=items[slice(lower, upper, step)])
-    if node.lower is None and node.upper is None and _bound(ev, node.step, frame) == -1:
+    if node.lower is None and node.upper is None and starts.number(ev, node.step, frame) == -1:
         return mutations.turned(sequence)
     to_end = node.upper is None and node.step is None
-    if to_end and isinstance(base, Seq) and _turns_back(ev, node.lower, frame.function, frame):
-        return _tail(ev, sequence, node, None, frame, span)
-    searched = lower is None and to_end and _looked_for(node.lower)
-    if _is_tail(node, lower) or (searched and isinstance(base, Seq)):
-        return _tail(ev, sequence, node, lower, frame, span)
+    if tail is not None and (to_end or tail.counted):
+        return _tail(ev, sequence, node, tail, frame, span)
     if lower is not None and lower > 0:
         rest = replace(sequence, items=_without_head(items, lower))
         return _headless(ev, rest, node, lower, frame, span) if to_end and rest.items else rest
     if node.lower is None and upper is not None and upper < 0:
         return replace(sequence, items=_without_tail(items, -upper))
+    if node.lower is None and node.upper is not None and upper and upper > 1 and runs_backwards(node.base):
+        return _tail(ev, sequence, node, Tail(upper, True), frame, span)
     if node.lower is None and node.upper is not None:
         first = _first_known(items, upper or 0)
         if upper is not None and len(first) == upper:
@@ -144,10 +126,9 @@ LARGE_TEXT = 32_000
 """Characters from which on a text of turns is seldom cut."""
 
 
-def _end_of_text(ev: Evaluator, base: Text, node: Slice, lower: int | None, frame: Frame) -> Text:
+def _end_of_text(ev: Evaluator, base: Text, node: Slice, tail: Tail, frame: Frame) -> Text:
     """``log[-2000:]``: a text that tells kept turns has lost the oldest ones."""
-    keeps = _keeps(ev, node, lower, frame)
-    guard = "threshold" if keeps is not None and keeps >= LARGE_TEXT else None
+    guard = "threshold" if tail.keeps is not None and tail.keeps >= LARGE_TEXT else None
     return strings.with_edit(base, Edit("window", ev.span(frame, node), ev.snippet(frame, node.at), guard=guard))
 
 
@@ -181,123 +162,8 @@ def is_content(node: Expr) -> bool:
     return isinstance(node, ItemOf) and isinstance(node.key, Literal) and node.key.value in ("content", "text", "parts")
 
 
-def _is_tail(node: Slice, lower: int | None) -> bool:
-    """Whether a slice keeps the end and drops what is older."""
-    if node.lower is None or node.step is not None:
-        return False
-    if lower is not None:
-        return lower < 0
-    begun = _begun(node.lower)
-    return is_negative(begun) or _counts_length(begun)
-
-
-def _begun(node: Expr) -> Expr:
-    """Where a place in a list is looked for from: ``len(x) - n`` for one that a loop moves on to a whole turn."""
-    phi = node.phi if isinstance(node, AfterLoop) else node
-    return phi.before if isinstance(phi, Phi) and _counts_length(phi.before) else node
-
-
-def _looked_for(node: Expr | None) -> bool:
-    """Whether a place in a list is counted up or down to where the rest fits: by a loop that measures something."""
-    if isinstance(node, Either):
-        return any(map(_looked_for, node.options))
-    phi = node.phi if isinstance(node, AfterLoop) else node
-    if not isinstance(phi, Phi):
-        return False
-    state = phi.state
-    counts = any(isinstance(s.right, Literal) for s in _sums(state.steps.get(phi.name)))
-    adds_up = any(not isinstance(s.right, Literal) for n, v in state.steps.items() if n != phi.name for s in _sums(v))
-    tests = [state.test, *(g.test for end in state.ends for g in end.guards)]
-    return counts and (adds_up or any(_compares(t, phi.name) for t in tests))
-
-
-MAX_CALLS = 2
-"""Functions that are followed to see how a place in a list is found."""
-
-
-def _turns_back(ev: Evaluator, node: Expr | None, function: Function, frame: Frame, depth: int = 0) -> bool:
-    """Whether a place in a list is that of the n-th turn from its end: counted from there by a loop, or listed."""
-    if isinstance(node, Either):
-        return any(_turns_back(ev, o, function, frame, depth) for o in node.options)
-    if isinstance(node, ItemOf) and isinstance(node.base, Comp):
-        source = node.base.clauses[0][1]
-        places = isinstance(source, Call) and isinstance(source.func, Global) and source.func.name in _PLACES
-        return places and _is_from_end(node.key)
-    if isinstance(node, ItemOf):  # for place, turn in reversed(list(enumerate(turns)))
-        return isinstance(node.base, Element) and _turns_back(ev, node.base, function, frame, depth)
-    if isinstance(node, Element):
-        state = ev.summary(function).loops.get(node.loop)
-        return state is not None and _counts_back(state)
-    if isinstance(node, (AfterLoop, Phi)):
-        phi = node.phi if isinstance(node, AfterLoop) else node
-        return _counts_back(phi.state) and _turns_back(ev, phi.state.steps.get(phi.name), function, frame, depth)
-    if not isinstance(node, Call) or depth == MAX_CALLS:
-        return False
-    called = [o.function for o in options(ev.resolve(node.func, frame)) if isinstance(o, Routine)]
-    return any(_turns_back(ev, r, f, ev.generic(f), depth + 1) for f in called for r in ev.summary(f).returns)
-
-
-_PLACES = frozenset(("enumerate", "range"))
-
-
-def _counts_back(state: LoopState) -> bool:
-    """Whether a loop runs from the end of a list and counts what it comes by until there are enough."""
-    counted = any(isinstance(s.right, Literal) for step in state.steps.values() for s in _sums(step))
-    return counted and runs_backwards(state.iterable)
-
-
-def _is_from_end(key: Expr) -> bool:
-    """Whether a place is told from the end, and is not the last one: ``[-5]``, ``[-n]``, ``[len(x) - n]``."""
-    if isinstance(key, Literal):
-        return isinstance(key.value, int) and key.value < -1
-    return is_negative(key) or _counts_length(key)
-
-
-def _sums(step: Expr | None) -> Iterator[Binary]:
-    """The additions and subtractions by which a loop goes on with a number."""
-    if isinstance(step, Either):
-        for option in step.options:
-            yield from _sums(option)
-    elif isinstance(step, Binary) and step.op in "+-" and isinstance(step.left, Phi):
-        yield step
-
-
-def _compares(test: Expr | None, counter: str) -> bool:
-    """Whether a test compares a size with a limit, rather than the counter with the length of the list."""
-    if isinstance(test, Either):
-        return any(_compares(t, counter) for t in (test.test, *test.options))
-    if not isinstance(test, Test):
-        return False
-    if test.op == "not":
-        return _compares(test.parts[0], counter)
-    return test.op in ("<", "<=", ">", ">=") and not any(isinstance(p, Phi) and p.name == counter for p in test.parts)
-
-
-def _counts_length(node: Expr, depth: int = 0) -> bool:
-    if isinstance(node, Binary) and node.op == "-" and isinstance(node.left, Call):
-        func = node.left.func
-        return isinstance(func, Global) and func.name == "len"
-    if isinstance(node, Call) and isinstance(node.func, Global) and node.func.name == "max" and depth < 2:
-        return any(_counts_length(a, depth + 1) for a in node.args)
-    return False
-
-
-def _keeps(ev: Evaluator, node: Slice, lower: int | None, frame: Frame) -> int | None:
-    if lower is not None:
-        return -lower
-    assert node.lower is not None
-    inner, begun = None, _begun(node.lower)
-    if isinstance(begun, Test):
-        inner = begun.parts[0]
-    elif isinstance(begun, Binary) and not is_negative(begun):
-        inner = begun.right
-    elif isinstance(begun, Call):
-        inner = next((a.right for a in begun.args if isinstance(a, Binary)), None)
-    return _bound(ev, inner, frame) if inner is not None else None
-
-
-def _tail(ev: Evaluator, sequence: Seq, node: Slice, lower: int | None, frame: Frame, span: Span) -> Seq:
-    keeps = _keeps(ev, node, lower, frame)
+def _tail(ev: Evaluator, sequence: Seq, node: Slice, tail: Tail, frame: Frame, span: Span) -> Seq:
+    keeps = tail.keeps
     items = sequence.items
     unknown = any(not isinstance(i, One) for i in items)
     if keeps is not None and keeps <= 1:
@@ -349,16 +215,16 @@ def cut_out(ev: Evaluator, node: Binary, rest: Slice, frame: Frame) -> Value | N
             return None
         upper: int | None = len(places)
     elif isinstance(head, Slice) and head.lower is None and head.step is None and is_same(head.base, rest.base):
-        upper = _bound(ev, head.upper, frame)
+        upper = starts.number(ev, head.upper, frame)
     else:
         return None
     base = ev.eval(rest.base, frame)
-    lower = _bound(ev, start, frame)
+    lower = starts.number(ev, start, frame)
     if not isinstance(base, Seq) or not mutations._kept(base.items) or upper is None or upper < 0:
         return None
     drops = lower - upper if lower is not None else None
     if isinstance(head, Slice) and isinstance(start, Binary) and start.op == "+" and is_same(start.left, head.upper):
-        drops = _bound(ev, start.right, frame)
+        drops = starts.number(ev, start.right, frame)
     if drops == 0:
         return replace(base, copied="shallow")  # put together again
     if drops is None or drops < 0 or (lower is not None and lower < 0):
