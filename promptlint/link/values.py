@@ -339,6 +339,8 @@ def owner(root: object) -> object:
 
 def name_of(root: object) -> str:
     """How the code calls what a history grows in, or a counter; "" where that has no name."""
+    if isinstance(root, Cell) and root.key is not None:
+        return root.key
     kept = owner(root)
     name = kept[-1] if isinstance(kept, tuple) else getattr(kept, "name", "")
     return name.rpartition(".")[2] if isinstance(name, str) else ""

@@ -144,16 +144,17 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
         for name, entry in value.entries.items():
             if isinstance(entry.held, Untouched):
                 continue
-            known = entries.get(name)
+            known, kept = entries.get(name), Step(entry.span, f"kept under {name!r}", hop=Hop.KEPT)
             if known is None and not holds_base(entry.value, Cell(root, name)):
-                entries[name] = replace(entry, optional=True)
+                entries[name] = replace(entry, held=Lazy(partial(_entered_of, entry, kept)), optional=True)
             elif known is None:  # it stands in another of the dicts under unknown keys
                 start = Seq("list", (), span) if isinstance(entry.value, Seq) else Map({}, span)
                 made = grown(ev, start, entry.value, Cell(root, name), span, level, history)
                 entries[name] = Entry(made, entry.span, True)
             else:
-                put = _entered(entry.value, Step(entry.span, f"kept under {name!r}", hop=Hop.KEPT))
-                made = grown(ev, known.value, put, Cell(root, name), span, level, history)
+                made = grown(ev, known.value, _entered(entry.value, kept), Cell(root, name), span, level, history)
+                if _is_number(known.value) and isinstance(made, Hole):
+                    made = made.along(kept)
                 entries[name] = Entry(made, entry.span, known.optional)
         return replace(before, entries=entries, rest=_grown_cells(ev, before, value, root, span, level, history))
     if isinstance(before, Instance) and isinstance(value, Instance) and value.cls is before.cls and before.overrides:
@@ -240,6 +241,10 @@ def _entered(value: Value, step: Step) -> Value:
         cells = {k: replace(e, held=Lazy(partial(_entered, e.value, step))) for k, e in value.entries.items()}
         return replace(value, entries=cells)
     return value.along(step)
+
+
+def _entered_of(entry: Entry, step: Step) -> Value:
+    return _entered(entry.value, step)
 
 
 def _begun(value: Value, root: object, level: int) -> Value:
