@@ -118,7 +118,7 @@ def is_written(ev: Evaluator, source: Expr, frame: Frame) -> bool:
 
 _READS = frozenset(("read_text", "read", "readlines"))
 _LISTINGS = frozenset(("listdir", "scandir", "iterdir", "glob", "iglob", "rglob", "walk"))
-_TEXT_WRITERS = ("write", "write_text", "writelines")
+_TEXT_WRITERS = ("write", "write_text", "writelines", "dump")
 _MISSING = frozenset(("exists", "is_file", "isfile"))
 _ADDS = re.compile(r"\binsert\s+(?:or\s+\w+\s+)?into\s+[\"`\[]?(\w+)[\"`\]]?\s*(?:\(([^)]*)\))?", re.IGNORECASE)
 _COLUMNS = re.compile(r"\s*select\s+(.*?)\s+from\b", re.IGNORECASE | re.DOTALL)
@@ -132,7 +132,7 @@ def rewritten(ev: Evaluator, name: str, args: Given) -> Value | None:
         return None
     if name in _READS:
         here = any(writer in module.called for writer in _TEXT_WRITERS)
-        writers = tuple(_text_writers(ev, module, node, args.frame)) if here else ()
+        writers = tuple(_text_writers(ev, node, args)) if here else ()
         writers = writers or _writers_elsewhere(ev, node, args.frame)
     elif name in _ROWS and (query := _query(ev, node, args.frame)) is not None:
         writers = tuple(_row_writers(ev, module, query))
@@ -202,12 +202,25 @@ def _file(node: Expr) -> Expr | None:
     return None
 
 
-def _text_writers(ev: Evaluator, module: Module, node: Call, frame: Frame) -> Iterator[tuple[Function, Call]]:
-    place = _named(ev, module, _place(node, ev.summary(frame.function)))
+def reloaded(ev: Evaluator, source: Expr, args: Given) -> Value | None:
+    """What ``load(source)`` gives of a file that other code of the module writes to, when it is no list that grows."""
+    writers = tuple(_text_writers(ev, source, args))
+    return Hole(ev.snippet(args.frame, args.node.at), args.span, (_origin(ev, args, writers),)) if writers else None
+
+
+def _text_writers(ev: Evaluator, source: Expr, args: Given) -> Iterator[tuple[Function, Call]]:
+    """The calls of the module that write to the file which a call reads ``source`` of."""
+    frame, module = args.frame, args.frame.module
+    place = _named(ev, module, _place(source, ev.summary(frame.function)))
     for function, call in _writing(ev, module) if place else ():
-        again = function is not frame.function or set(call.loops) & set(node.loops)
-        if again and _named(ev, module, _place(call, ev.summary(function))) == place:
+        again = function is not frame.function or set(call.loops) & set(args.node.loops)
+        if again and _named(ev, module, _place(_target(call), ev.summary(function))) == place:
             yield function, call
+
+
+def _target(call: Call) -> Expr:
+    """What a call that writes a text writes it to."""
+    return call.args[1] if _name(call.func) == "dump" and len(call.args) > 1 else call
 
 
 def _writing(ev: Evaluator, module: Module) -> Iterator[tuple[Function, Call]]:

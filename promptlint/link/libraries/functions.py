@@ -336,7 +336,7 @@ def _loads(format: str) -> _Function:
             data = datafiles.load(known, format, args.span) if known is not None else None
             found.append(data if data is not None else externals.unknown(ev, "", args))
         if all(isinstance(f, Hole) for f in found) or stores.is_written(ev, source, args.frame):
-            return None
+            return stores.reloaded(ev, source, args)
         return join(found)
 
     return apply
