@@ -7,7 +7,18 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from math import inf
 
-from promptlint.code.expression import AfterLoop, Call, Element, Guard, Phi, Test, called_name, children, each_once
+from promptlint.code.expression import (
+    ORDERS,
+    AfterLoop,
+    Call,
+    Element,
+    Guard,
+    Phi,
+    Test,
+    called_name,
+    children,
+    each_once,
+)
 from promptlint.code.index import Function, terminal
 from promptlint.files.source import span
 from promptlint.frozen import replace
@@ -149,7 +160,7 @@ def _may_pick_few(guard: Guard) -> bool:
     """Whether a test compares positions or sizes, or looks at what the loop itself carries along."""
     waiting = [guard.test] if guard.test is not None else []
     for node in each_once(waiting):
-        if isinstance(node, (Phi, AfterLoop)) or (isinstance(node, Test) and node.op in ("<", "<=", ">", ">=")):
+        if isinstance(node, (Phi, AfterLoop)) or (isinstance(node, Test) and node.op in ORDERS):
             return True
         if isinstance(node, Element):
             if isinstance(node.of, Call) and called_name(node.of) in ("enumerate", "range"):

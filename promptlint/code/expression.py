@@ -188,6 +188,10 @@ class Test(Expr):
     parts: tuple[Expr, ...]
 
 
+ORDERS = frozenset(("<", "<=", ">", ">="))
+"""The operators of tests that compare sizes."""
+
+
 @record(frozen=True, slots=True, eq=False)
 class Either(Expr):
     """One of ``options``; ``test`` decides when it is known what decides. ``and``/``or``, branches, several returns."""

@@ -184,13 +184,14 @@ def in_one_round(deps: Origins) -> Origins:
 def tested(value: Value) -> Origins:
     """What a test of a value depends on: with kept turns, on how many there are and not on what they say.
 
-    Whether anything is in a container depends on nothing where something is for certain, and never on what that is.
+    Whether anything is in a container depends on nothing where something is for certain, and in a dict not on what
+    stands under keys that are not known.
     """
     if truth(value) is not None:
         return ()
     if isinstance(value, Map):
-        maybe = [e.value for e in value.entries.values()]
-        return union(value.order, *(v.origins() for v in (*maybe, *containers.spread(value))))
+        maybe = (*(e.value for e in value.entries.values()), *containers.spread(value))
+        return union(value.order, *(v.origins() for v in maybe))
     kept = [i for o in options(value) if isinstance(o, Seq) for i in o.items if isinstance(i, History)]
     kept = [i for i in kept if any(isinstance(o, Map) and "role" in o.entries for o in options(i.value))]
     if not kept:

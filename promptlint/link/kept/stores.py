@@ -138,7 +138,17 @@ def rewritten(ev: Evaluator, name: str, args: Given) -> Value | None:
         writers = tuple(_row_writers(ev, module, query))
     else:
         return None
-    return Hole(ev.snippet(args.frame, node.at), args.span, (_origin(ev, args, writers),)) if writers else None
+    return _as_written(ev, args, writers)
+
+
+def reloaded(ev: Evaluator, source: Expr, args: Given) -> Value | None:
+    """What ``load(source)`` gives of a file that other code of the module writes to, when it is no list that grows."""
+    return _as_written(ev, args, tuple(_text_writers(ev, source, args)))
+
+
+def _as_written(ev: Evaluator, args: Given, writers: tuple[tuple[Function, Call], ...]) -> Hole | None:
+    """What a call reads of what others write, if anybody does."""
+    return Hole(ev.snippet(args.frame, args.node.at), args.span, (_origin(ev, args, writers),)) if writers else None
 
 
 def _origin(ev: Evaluator, args: Given, writers: tuple[tuple[Function, Call], ...]) -> Origin:
@@ -200,12 +210,6 @@ def _file(node: Expr) -> Expr | None:
             case _:
                 return None
     return None
-
-
-def reloaded(ev: Evaluator, source: Expr, args: Given) -> Value | None:
-    """What ``load(source)`` gives of a file that other code of the module writes to, when it is no list that grows."""
-    writers = tuple(_text_writers(ev, source, args))
-    return Hole(ev.snippet(args.frame, args.node.at), args.span, (_origin(ev, args, writers),)) if writers else None
 
 
 def _text_writers(ev: Evaluator, source: Expr, args: Given) -> Iterator[tuple[Function, Call]]:

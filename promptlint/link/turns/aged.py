@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from promptlint.code.expression import (
+    ORDERS,
     After,
     AfterLoop,
     Attr,
@@ -47,7 +48,6 @@ _MAKES = _COPIES | {"replace", "model_copy", "_replace", "evolve"}
 _MARKS = re.compile(r"cach|mark|breakpoint|ephemeral", re.IGNORECASE)
 _READS = frozenset(("str", "list", "dict", "dumps", "strip", "get", "join", "copy", "deepcopy", "tuple", "getattr"))
 """Calls that say in another form what they are given."""
-_ORDERS = frozenset(("<", "<=", ">", ">="))
 _MEMBERS = frozenset(("in", "not in"))
 Way = tuple[tuple[Test, ...], Expr]
 """What an iteration adds to a list, under which tests."""
@@ -245,15 +245,15 @@ def _holds_marker(value: Expr) -> bool:
 
 def _asks_age(test: Test, over: Expr, loop: int, state: LoopState | None) -> bool:
     """Whether a test compares the place of a turn with one that is told from the end of the list."""
-    if test.op not in _ORDERS | _MEMBERS or len(test.parts) != 2:
+    if test.op not in ORDERS | _MEMBERS or len(test.parts) != 2:
         return False
-    for place, bound in (test.parts, test.parts[::-1]) if test.op in _ORDERS else (test.parts,):
+    for place, bound in (test.parts, test.parts[::-1]) if test.op in ORDERS else (test.parts,):
         if isinstance(place, Binary) and place.op == "-" and _is_place(place.right, loop, state):
             newest = isinstance(bound, Literal) and bound.value in (0, 1)
             return _told_from_end(place.left, loop, state) and not newest
         if not _is_place(place, loop, state):
             continue
-        if test.op in _ORDERS and runs_backwards(over):
+        if test.op in ORDERS and runs_backwards(over):
             return True
         if _told_from_end(bound, loop, state) and not _is_newest(bound):
             return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import (
+    ORDERS,
     After,
     Binary,
     Call,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 LARGE_SUM = 32_000
 """Tokens or characters from which on a limit counts as one that is seldom reached."""
-ORDERS = frozenset(("<", "<=", ">", ">="))
 
 
 def cut_where_full(ev: Evaluator, state: LoopState, made: Value, frame: Frame) -> Value:
@@ -99,7 +99,7 @@ def _comparisons(waiting: list[Expr]) -> Iterator[Test]:
         node = waiting.pop(0)
         if isinstance(node, Either):
             waiting += [n for n in (node.test, *node.options) if n is not None]
-        elif isinstance(node, Test) and node.op in ("<", "<=", ">", ">=", "=="):
+        elif isinstance(node, Test) and node.op in ORDERS | {"=="}:
             yield node
 
 

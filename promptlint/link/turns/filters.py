@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr, Call, Element, Expr, Literal, Test
+from promptlint.code.expression import ORDERS, Attr, Call, Element, Expr, Test
 from promptlint.code.expression import Item as ItemOf
 from promptlint.link.turns import starts
-from promptlint.link.turns.fills import ORDERS
+from promptlint.link.turns.alike import index_of
 from promptlint.link.values import Edit
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ def cut(ev: Evaluator, clause: Clause, frame: Frame) -> Edit | None:
         if not isinstance(test, Test) or test.op not in ORDERS or len(test.parts) != 2:
             continue
         less, more = test.parts if test.op in ("<", "<=") else test.parts[::-1]
-        tail = starts.counted(ev, less, None, frame) if _is_place(more, loop) else None
+        place = index_of(more)
+        tail = starts.counted(ev, less, None, frame) if place is not None and place.loop == loop else None
         if tail is not None or _is_of_now(ev, less, frame):
             keeps = tail.keeps if tail is not None else None
             return Edit("window", ev.span(frame, test), f"if {ev.snippet(frame, test.at)}", keeps=keeps)
@@ -40,10 +41,3 @@ def _is_read(node: Expr) -> bool:
     while isinstance(node, (Attr, ItemOf, Call)):
         node = node.func if isinstance(node, Call) else node.base
     return isinstance(node, Element)
-
-
-def _is_place(node: Expr, loop: int) -> bool:
-    """Whether an expression is the first of what a loop over pairs goes through: with ``enumerate``, the place."""
-    if not isinstance(node, ItemOf) or not isinstance(node.key, Literal) or node.key.value != 0:
-        return False
-    return isinstance(node.base, Element) and node.base.loop == loop

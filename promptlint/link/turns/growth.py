@@ -146,7 +146,7 @@ def grown(ev: Evaluator, before: Value, value: Value, root: object, span: Span, 
                 continue
             known, kept = entries.get(name), Step(entry.span, f"kept under {name!r}", hop=Hop.KEPT)
             if known is None and not holds_base(entry.value, Cell(root, name)):
-                entries[name] = replace(entry, held=Lazy(partial(_entered_of, entry, kept)), optional=True)
+                entries[name] = replace(entry, held=_entered(entry.value, kept), optional=True)
             elif known is None:  # it stands in another of the dicts under unknown keys
                 start = Seq("list", (), span) if isinstance(entry.value, Seq) else Map({}, span)
                 made = grown(ev, start, entry.value, Cell(root, name), span, level, history)
@@ -241,10 +241,6 @@ def _entered(value: Value, step: Step) -> Value:
         cells = {k: replace(e, held=Lazy(partial(_entered, e.value, step))) for k, e in value.entries.items()}
         return replace(value, entries=cells)
     return value.along(step)
-
-
-def _entered_of(entry: Entry, step: Step) -> Value:
-    return _entered(entry.value, step)
 
 
 def _begun(value: Value, root: object, level: int) -> Value:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
-from promptlint.code.expression import Attr as AttrNode
 from promptlint.code.expression import (
+    ORDERS,
     Binary,
     Comp,
     Either,
@@ -24,6 +24,7 @@ from promptlint.code.expression import (
     is_none,
     within,
 )
+from promptlint.code.expression import Attr as AttrNode
 from promptlint.code.expression import Call as CallNode
 from promptlint.code.expression import Global as GlobalNode
 from promptlint.code.expression import Item as ItemOf
@@ -81,7 +82,7 @@ def guard_of(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> tu
         if guard.error:
             return "error", None
         test = guard.test
-        if isinstance(test, Test) and test.op in (">", ">=", "<", "<=") and len(test.parts) == 2:
+        if isinstance(test, Test) and test.op in ORDERS and len(test.parts) == 2:
             left, right = test.parts
             if _measures_one(left) or _measures_one(right):
                 if guard.sense is (_measures_one(left) is (test.op in (">", ">="))) and _is_huge(ev, test, function):
@@ -123,7 +124,7 @@ def _is_large(ev: Evaluator, bound: Expr, function: Function) -> bool:
 
 def after_a_pause(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> bool:
     """Whether code runs only when some time has gone by."""
-    sizes = (g.test for g in guards if g.sense and isinstance(g.test, Test) and g.test.op in (">", ">=", "<", "<="))
+    sizes = (g.test for g in guards if g.sense and isinstance(g.test, Test) and g.test.op in ORDERS)
     return any(_is_elapsed(ev, part, function) for test in sizes for part in test.parts)
 
 
@@ -291,7 +292,7 @@ def _is_first_kept(node: Expr) -> bool:
 
 
 def _compares_size(node: Expr) -> bool:
-    return isinstance(node, Test) and node.op in (">", ">=", "<", "<=") and any(map(_counts, node.parts))
+    return isinstance(node, Test) and node.op in ORDERS and any(map(_counts, node.parts))
 
 
 def _counts(node: Expr) -> bool:
@@ -342,10 +343,7 @@ def _summed(node: CallNode) -> Expr | None:
 def near_the_window(ev: Evaluator, guards: tuple[Guard, ...], function: Function) -> bool:
     """Whether a change is made only where the history comes near the size of a context, in tokens or characters."""
     return any(
-        isinstance(test, Test)
-        and test.op in (">", ">=", "<", "<=")
-        and any(map(_tokens, test.parts))
-        and _is_huge(ev, test, function)
+        isinstance(test, Test) and test.op in ORDERS and any(map(_tokens, test.parts)) and _is_huge(ev, test, function)
         for test in (part.test for whole in guards for part in _each(whole))
     )
 

@@ -106,7 +106,7 @@ def _slice(ev: Evaluator, base: Value, node: Slice, frame: Frame) -> Value:
         return _headless(ev, rest, node, lower, frame, span) if to_end and rest.items else rest
     if node.lower is None and upper is not None and upper < 0:
         return replace(sequence, items=_without_tail(items, -upper))
-    if node.lower is None and node.upper is not None and upper and upper > 1 and runs_backwards(node.base):
+    if node.lower is None and upper is not None and upper > 1 and runs_backwards(node.base):
         return _tail(ev, sequence, node, Tail(upper, True), frame, span)
     if node.lower is None and node.upper is not None:
         first = _first_known(items, upper or 0)

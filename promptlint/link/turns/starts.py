@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from promptlint.code.expression import (
+    ORDERS,
     AfterLoop,
     Binary,
     Call,
@@ -14,7 +15,6 @@ from promptlint.code.expression import (
     Either,
     Element,
     Expr,
-    Global,
     Literal,
     LoopState,
     Phi,
@@ -23,7 +23,7 @@ from promptlint.code.expression import (
     is_negative,
 )
 from promptlint.code.expression import Item as ItemOf
-from promptlint.link.turns.alike import runs_backwards
+from promptlint.link.turns.alike import calls, runs_backwards
 from promptlint.link.values import Const, Routine, Value, options
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ def _turns_back(ev: Evaluator, node: Expr | None, frame: Frame) -> bool:
         return any(_turns_back(ev, o, frame) for o in node.options)
     if isinstance(node, ItemOf) and isinstance(node.base, Comp):
         source = node.base.clauses[0][1]
-        places = isinstance(source, Call) and isinstance(source.func, Global) and source.func.name in _PLACES
-        return places and _is_from_end(node.key)
+        return any(calls(source, name) for name in _PLACES) and _is_from_end(node.key)
     if isinstance(node, ItemOf):  # for place, turn in reversed(list(enumerate(turns)))
         return isinstance(node.base, Element) and _turns_back(ev, node.base, frame)
     if isinstance(node, Element):
@@ -153,7 +152,7 @@ def _turns_back(ev: Evaluator, node: Expr | None, frame: Frame) -> bool:
     return False
 
 
-_PLACES = frozenset(("enumerate", "range"))
+_PLACES = ("enumerate", "range")
 
 
 def _counts_back(state: LoopState) -> bool:
@@ -186,13 +185,12 @@ def _compares(test: Expr | None, counter: str) -> bool:
         return False
     if test.op == "not":
         return _compares(test.parts[0], counter)
-    return test.op in ("<", "<=", ">", ">=") and not any(isinstance(p, Phi) and p.name == counter for p in test.parts)
+    return test.op in ORDERS and not any(isinstance(p, Phi) and p.name == counter for p in test.parts)
 
 
 def _counts_length(node: Expr, depth: int = 0) -> bool:
     if isinstance(node, Binary) and node.op == "-" and isinstance(node.left, Call):
-        func = node.left.func
-        return isinstance(func, Global) and func.name == "len"
-    if isinstance(node, Call) and isinstance(node.func, Global) and node.func.name == "max" and depth < 2:
+        return calls(node.left, "len")
+    if isinstance(node, Call) and calls(node, "max") and depth < 2:
         return any(_counts_length(a, depth + 1) for a in node.args)
     return False
